@@ -218,6 +218,38 @@ def test_threads(layer_norm, tensors):
     assert len(found) == 8 and all(torch.equal(y, found[0]) for y in found)
 
 
+def test_other_threads_run_during_a_call():
+    slow = fusec.torch.op("graph slow[M, N](x : f32[M, N]) -> (y : f32[M, N]) { y = exp(sin(x)) / sum[N](exp(x)) }")
+    x, counted, done = torch.randn(2000, 1000), [0], threading.Event()
+    slow(x[:1])
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted[0]
+    slow(x)
+    after = counted[0]
+    done.set()
+    thread.join()
+    assert after - before > 10_000
+
+
+def test_calls_hold_memory(layer_norm, tensors):
+    def step():
+        y = layer_norm(*tensors)[0]
+        torch.autograd.grad(y.transpose(0, -1).square().sum(), tensors)
+
+    for _ in range(300):
+        step()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(3000):
+        step()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096    # KiB
+
+
 def test_wrong_tensors(layer_norm, tensors):
     x, gamma, beta = tensors
     refused("beta is missing", lambda: layer_norm(x, gamma))
@@ -265,6 +297,8 @@ def test_gradients_that_do_not_exist(tensors):
         plain = fusec.torch.op("graph plain[M, N](x : f32[M, N]) -> (y : f32[M, N]) { y = x * x }")
         refused("an input requires grad, and there is no backward pass", lambda: plain(x))
         same([plain(x.detach())], [x * x])
+    whole = fusec.torch.op("graph whole[M, N](x : f32[M, N]) -> (y : i64[M, N]) { y = i64(x) }")
+    refused("an input requires grad, and there is no backward pass", lambda: whole(x))
     part = fusec.torch.op("graph part[M, N](x : f32[M, N], w : f32[N]) -> (y : f32[M, N]) { y = x * w }\n"
                           "graph part_bwd[M, N](dy : f32[M, N], w : f32[N]) -> (dx : f32[M, N]) { dx = dy * w }")
     refused("w requires grad, but part_bwd has no output dw", lambda: part(x, tensors[1]))

@@ -40,7 +40,7 @@ def register(library: torch.library.Library, name: str, program: Program, graph:
         wrong = define(name.encode(), program.handle, graph.index, kind, wanted)
         if not wrong:
             return "c"
-        if not wrong.startswith(b"aoti_torch_") and not wrong.startswith(b"libtorch"):
+        if not wrong.startswith((b"aoti_torch_", b"libtorch", b"a process")):
             raise Error(wrong.decode())
     for key in ("CPU", "CUDA"):
         library.impl(name, by_ctypes(program, graph, kind, wanted), key)

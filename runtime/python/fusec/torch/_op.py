@@ -169,7 +169,10 @@ def differentiable(join: Join, again: Callable[..., Any]) -> Any:
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            if constants and all(gradients[i] is None for i in floating):
+            for i in floating:
+                if gradients[i] is not None:
+                    break
+            else:
                 return nothing
             if several and constants:
                 gradients = tuple(zeros(like) if given is None and i not in constants else given
