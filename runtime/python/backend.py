@@ -26,7 +26,7 @@ def version():
 
 def make():
     if (ROOT / "Makefile").exists() and not os.environ.get("FUSEC_BUILT"):
-        subprocess.run(["make", "-C", str(ROOT), "-j2", *LIBRARIES.values()], check=True, stdout=sys.stderr)
+        subprocess.run(["make", "-C", str(ROOT), "-j2", "build/libfusec.so", "build/libfusec_torch.so"], check=True, stdout=sys.stderr)
 
 
 def tag():
@@ -85,6 +85,13 @@ def write_wheel(folder, files):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     make()
     return write_wheel(wheel_directory, package_files())
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    name = f"fusec-{version()}.dist-info"
+    Path(metadata_directory, name).mkdir()
+    Path(metadata_directory, name, "METADATA").write_text(metadata())
+    return name
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
