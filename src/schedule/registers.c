@@ -139,6 +139,7 @@ int natural_registers(const Scheduler *s, const Kernel *k)
 /* Without which it spills. */
 int least_registers(const Scheduler *s, const Kernel *k)
 {
+    enum { UNFITTED = 28 }; /* what ptxas may need of neighbouring rows on other GPUs */
     static const Needs of_row = {.base = 10,
                                  .moments = 13,
                                  .phases = 10,
@@ -166,7 +167,8 @@ int least_registers(const Scheduler *s, const Kernel *k)
                                   .lag = 10,
                                   .vector = 1.43,
                                   .tile = 2.44};
-    if (k->beside) return (int)beside_registers(s, k, 0.75, 1);
+    if (k->beside)
+        return (int)beside_registers(s, k, 0.75, 1) + (is_model_fitted(s->target) ? 0 : UNFITTED);
     const bool ring = k->stages || is_refilled(k);
     const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
     return (int)(add_needs(s, k, needs) + add_more(s, k));
