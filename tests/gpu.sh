@@ -20,6 +20,12 @@ quad() {
 sizes() {   # FILE ROWS COLUMNS
     if grep -q '^graph .*\[M = .*, N = ' "$1"; then
         echo "M=$2 N=$3"
+    elif grep -q '^graph .*\[M = .*, G = .*, K = ' "$1"; then
+        echo "M=$2 G=$(($3 / 32 + 1)) K=$(($3 % 2 ? 31 : 32))"
+    elif grep -q '^graph .*\[B = [0-9]*, C = [0-9]*, S = ' "$1"; then
+        echo "B=2 C=$2 S=$(($3 / 2 + 1))"
+    elif grep -q '^graph .*, S = .*, G = .*, C = ' "$1"; then
+        echo "B=1 S=$(($3 / 5 + 1)) G=$2 C=5"
     elif grep -q '^graph .*, C = .*, S = ' "$1"; then
         echo "B=1 G=$2 C=5 S=$(($3 / 5 + 1))"
     elif grep -q '^graph .*, T = .*, C = ' "$1"; then

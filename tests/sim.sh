@@ -16,6 +16,12 @@ sizes() {   # FILE ROWS COLUMNS OPTION...
     shift 3
     if grep -q '^graph .*\[M = .*, N = ' "$file"; then
         echo "M=$rows N=$columns $*"
+    elif grep -q '^graph .*\[M = .*, G = .*, K = ' "$file"; then
+        echo "M=$rows G=$((columns / 16 + 1)) K=$((columns % 2 ? 15 : 16)) $*"
+    elif grep -q '^graph .*\[B = [0-9]*, C = [0-9]*, S = ' "$file"; then
+        echo "B=2 C=$rows S=$((columns / 2)) $*"
+    elif grep -q '^graph .*, S = .*, G = .*, C = ' "$file"; then
+        echo "B=1 S=$((columns / 4)) G=$rows C=4 $*"
     elif grep -q '^graph .*, C = .*, S = ' "$file"; then
         echo "B=1 G=$rows C=4 S=$((columns / 4)) $*"
     elif grep -q '^graph .*, T = .*, C = ' "$file"; then

@@ -21,8 +21,19 @@ typedef struct {
     int kernels, spills; /* ... of which a few lack registers by the model, which knows the price */
 } Tally;
 
+/* Whether some of a row's columns are reduced by themselves. */
+static bool reduces_parts(const Analysis *a)
+{
+    for (int i = 0; i < a->reduction_count; i++) {
+        const Reduction *r = &a->reductions[i];
+        if (r->kind == KIND_INNER && node(a->graph, r->node)->reduced != a->columns) return true;
+    }
+    return false;
+}
+
 /* Why an SM has no room for a kernel; NULL: it has. Nowhere lacks a thread more than a quarter of the
- * registers that it can have. */
+ * registers that it can have, but where parts of rows are reduced: such rows are not read again,
+ * however long. */
 static const char *find_misfit(const Plan *plan, int kernel, Tally *tally)
 {
     const Target *t = &plan->target;
@@ -44,7 +55,8 @@ static const char *find_misfit(const Plan *plan, int kernel, Tally *tally)
     if (threads * ctas > t->threads_per_sm || ctas > t->most_ctas_per_sm) return "threads";
     if (k->cluster > (is_grouped(k) ? t->sms : t->max_cluster)) return "clusters";
     if ((has_copy_warp(k) || has_bulk_rows(k)) && !t->bulk_copy) return "bulk copies";
-    if (least_registers(&s, k) * 4 > register_cap(&s, threads * ctas) * 5) return "registers";
+    if (!reduces_parts(a) && least_registers(&s, k) * 4 > register_cap(&s, threads * ctas) * 5)
+        return "registers";
     tally->kernels++;
     tally->spills += least_registers(&s, k) > register_cap(&s, threads * ctas);
     if (is_persistent(k) && !k->kept &&
