@@ -423,6 +423,9 @@ teams_before(Emitter *e); /* `teams = 4`: those of the kernel that leaves the pa
 /* ---- kernels ---- */
 void emit_comment(Emitter *e);
 void emit_launch_table(Emitter *e);
+void put_row(Emitter *e, const char *key, const char *value); /* of that table */
+void put_mapping(Emitter *e);        /* which rows and columns CTAs and threads have */
+void put_finish_mapping(Emitter *e); /* the same of a finish kernel */
 void emit_rows_kernel(Emitter *e);
 void emit_finish_kernel(Emitter *e);
 void emit_group_finish_kernel(Emitter *e);

@@ -1,6 +1,7 @@
 /* explain/explain.c: plan -> words. Bytes are decimal (1 MB = 1e6 bytes), like the GB/s of `fusec
  * bench`. */
 #include "explain/explain.h"
+#include "explain/walk.h"
 
 #include <string.h>
 
@@ -11,19 +12,6 @@ static const char *bytes_text(Arena *arena, int64_t bytes)
     int unit = 0;
     for (; value >= 1000 && unit < 6; unit++) value /= 1000;
     return arena_format(arena, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
-static const char *names_text(Arena *arena, const Graph *g, AxisSet axes)
-{
-    Text *text = text_new(arena);
-    for (int i = 0; i < g->axis_count; i++)
-        if (axes >> i & 1) text_print(text, "%s%s", text->length ? ", " : "", g->axes[i].name);
-    return text->length ? text_string(text) : "none";
-}
-
-static const char *plural(int64_t count)
-{
-    return count == 1 ? "" : "s";
 }
 
 static void explain_sizes(Text *out, const Plan *plan)
@@ -95,57 +83,6 @@ int64_t kernel_ctas(const Plan *plan, int kernel)
     return ctas;
 }
 
-static void explain_walk(Text *out, const Plan *plan, const Kernel *k)
-{
-    const Graph *g = plan->analysis->graph;
-    const int64_t columns = k->columns ? axes_size(&plan->launch.sizes, k->columns) : 1;
-    const int step = k->threads_per_row * k->vec;
-    bool open =
-        is_streamed(k) ? columns % step != 0 : is_ragged(k) && k->remainder != TILES_FULL_CHECKED;
-    const char *elements =
-        k->dynamic
-            ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
-            : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,
-                           open ? ", the last tile not full" : "");
-    line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %s",
-         names_text(out->arena, g, k->rows), names_text(out->arena, g, k->columns), k->teams,
-         plural(k->teams), k->threads_per_row, plural(k->threads_per_row), elements);
-}
-
-/* Where the elements of a row that two phases need stay in between; NULL: no phase needs them
- * again. */
-static const char *home_text(const Kernel *k)
-{
-    const char *home = NULL, *elements = NULL;
-    for (int i = 0; i < k->load_count; i++) {
-        const Load *load = &k->loads[i];
-        bool again = (load->phases & (load->phases - 1)) != 0;
-        bool row = load->access != ACCESS_ROW && load->axes & (k->rows ? k->rows : k->columns);
-        if (!again || !row) continue;
-        if (load->access == ACCESS_ELEMENT) {
-            elements = "is read again, by single elements";
-            continue;
-        }
-        if (is_streamed(k) || !(is_resident(load) || is_staged(load))) return "is read again";
-        home = is_resident(load)  ? "stays in registers"
-               : has_bulk_rows(k) ? "stays in shared memory"
-                                  : "stays in its stage";
-    }
-    return home ? home : elements;
-}
-
-static void explain_phases(Text *out, const Kernel *k)
-{
-    const char *home = home_text(k);
-    if (k->phases > 1)
-        line(out, "    %d phases%s%s", k->phases, home ? "; between them the row " : "",
-             home ? home : "");
-    if (k->lag)
-        line(out,
-             "    row pipeline: the last phase of a row runs after the first phase of the next %s",
-             k->lag > 1 ? "row but one" : "row");
-}
-
 static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
 {
     for (int i = 0; i < k->inner_count; i++) {
@@ -164,7 +101,7 @@ static void explain_columns(Text *out, const Kernel *k)
     int count = 0, kept[] = {0, 0};
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
-        count += load->access == ACCESS_VECTOR && !(load->axes & k->rows);
+        count += load->access == ACCESS_VECTOR && !(load->axes & (k->rows | k->beside));
         if (is_hoisted(load)) kept[is_staged(load)]++;
     }
     const char *verb = is_persistent(k) ? "stay in" : "are read with the row, into";

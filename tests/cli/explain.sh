@@ -80,6 +80,10 @@ expect 0 '1 x 4 elements a thread, the last tile not full' explain cut.fuse --ar
 expect 0 'unused: it keeps an SM to 5 CTAs' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_80 --schedule row:limit=5
 expect 0 '"limit": 11' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --json --schedule row:limit=11
 expect 0 'between them the row stays in registers' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
+channels=("$root"/examples/layernorm_channels.fuse --arch sm_90a --schedule row:threads=32,rows=8,lanes=8,vec=4)
+expect 0 'rows B, S, columns C; 32 rows at a time, 32 threads a row, 6 columns of 4 neighbouring rows a thread' explain "${channels[@]}"
+also 'neighbours in memory along S: a warp has 16 of them, whose columns 4 warps share'
+expect 0 '^// columns  *32 threads a row (8 lanes of each of 4 warps), each with 6 columns of 4' emit "${channels[@]}"
 expect 0 '512 threads a row, 8 elements a thread at a time' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
 expect 0 '_finish", "schedule": "finish", "ctas": 128, "threads": 1024, "stages": 1, "groups": 1, "rows": 1,' \

@@ -1,0 +1,187 @@
+/* codegen/launch_mapping.c: of the table of codegen/launch_table.c the lines that say which rows and
+ * columns CTAs and threads have. */
+#include "codegen/emit.h"
+
+/* The place of a CTA among those that take rows in order. */
+static const char *first_text(const Emitter *e)
+{
+    return e->k->backwards ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
+}
+
+/* Which rows a CTA, cluster or group walks. */
+static const char *walk_text(Emitter *e, const char *walker, int divisor)
+{
+    const Kernel *k = e->k;
+    const char *sums = k->accumulator_count ? "; its sums over rows stay in registers" : "";
+    if (divisor > 1)
+        return arena_format(e->arena, "a %s walks blockIdx.x / %d, + gridDim.x / %d, ...%s", walker,
+                            divisor, divisor, sums);
+    return arena_format(e->arena, "a %s walks %s, + gridDim.x, ...%s%s", walker, first_text(e),
+                        is_persistent(k) ? "" : " (just one in this grid)", sums);
+}
+
+static const char *teams_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    return arena_format(e->arena, "a CTA walks %d at a time, from %s * %d, + gridDim.x * %d, ...%s",
+                        k->teams, first_text(e), k->teams, k->teams,
+                        k->accumulator_count ? "; its sums over rows stay in registers" : "");
+}
+
+/* The same of a kernel that sums each group of rows apart. */
+static const char *groups_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    return arena_format(
+        e->arena,
+        "those of one %s are a group, which is cut into parts; a CTA walks the rows of its parts%s "
+        "and stores the sums of each, or, where it has whole groups (alone), adds them as the "
+        "finish kernel would and stores the results",
+        product_text(e, k->kept),
+        k->teams > 1 ? arena_format(e->arena, ", %d at a time,", k->teams) : "");
+}
+
+/* The same of rows that are neighbours in memory. */
+static const char *beside_rows_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const char *axis = e->sizes[fastest_column(k)];
+    const int rows = rows_at_once(k);
+    if (is_persistent(k))
+        return arena_format(e->arena,
+                            "a CTA walks spans of %d that are neighbours along %s: blockIdx.x, + "
+                            "gridDim.x, ...%s",
+                            rows, axis,
+                            k->accumulator_count ? "; its sums over rows stay in registers" : "");
+    return arena_format(e->arena,
+                        "a CTA has %d that are neighbours along %s, from blockIdx.x * %d%s", rows,
+                        axis, rows,
+                        k->rows ? arena_format(e->arena, ", in the %s blockIdx.y, + gridDim.y, ...",
+                                               axes_text(e->arena, e->g, k->rows))
+                                : "");
+}
+
+static const char *rows_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    if (k->one_row && k->cluster > 1)
+        return arena_format(e->arena, "a cluster has row blockIdx.x / %d", k->cluster);
+    if (k->one_row) return arena_format(e->arena, "a CTA has row %s", first_text(e));
+    if (!k->rows) return k->cluster > 1 ? "one, which all CTAs share" : "one";
+    if (k->cluster > 1) return walk_text(e, is_grouped(k) ? "group" : "cluster", k->cluster);
+    if (k->kept) return groups_text(e);
+    if (has_parts_in_order(k))
+        return arena_format(
+            e->arena, "a CTA walks blockIdx.x / %d, + gridDim.x / %d, ... (just one in this grid)",
+            k->column_ctas, k->column_ctas);
+    return k->teams > 1 ? teams_text(e) : walk_text(e, "CTA", 1);
+}
+
+/* Which threads share a row, or a CTA's slice of it. */
+static const char *sharing_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const int threads = k->threads_per_row;
+    const char *of = threads > 1 ? arena_format(e->arena, "%d threads", threads) : "one thread";
+    if (takes_turns(k))
+        return arena_format(e->arena, "%d CTAs of %d threads a row", k->cluster, threads);
+    if (k->slice)
+        return arena_format(e->arena, "a slice of %d for each CTA of a %s; %s a slice", k->slice,
+                            sharers_name(k), of);
+    if (has_column_parts(k))
+        return arena_format(e->arena, "a CTA has slice %s of %d; %s a slice",
+                            has_parts_in_order(k)
+                                ? arena_format(e->arena, "blockIdx.x %% %d", k->column_ctas)
+                                : "blockIdx.y",
+                            k->column_ctas, of);
+    return arena_format(e->arena, "%s a row", of);
+}
+
+/* Which elements one of these threads has. */
+static const char *thread_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const char *vector =
+        k->vec > 1 ? arena_format(e->arena, "%d adjacent columns", k->vec) : "one column";
+    const char *last = !is_ragged(k) || k->remainder == TILES_FULL_CHECKED || k->vec == 1 ? ""
+                       : k->tiles > 1 ? ", the last not full"
+                                      : ", or none";
+    if (is_streamed(k))
+        return arena_format(e->arena, "each takes %s at a time%s", vector,
+                            reads_rows_again(k) ? ", and again in each phase" : "");
+    if (k->tiles == 1) return arena_format(e->arena, "each with %s%s", vector, last);
+    if (k->vec == 1)
+        return arena_format(e->arena, "each with %d columns, %d apart", k->tiles,
+                            k->threads_per_row);
+    return arena_format(e->arena, "each with %d tiles of %s, %d apart%s", k->tiles, vector,
+                        k->threads_per_row * k->vec, last);
+}
+
+/* Of rows that are neighbours in memory: which columns of which of them a thread has. */
+static const char *beside_columns_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const int warps = warps_of_row(k);
+    const bool open = is_ragged(k) && k->remainder != TILES_FULL_CHECKED;
+    return arena_format(
+        e->arena, "%s%s, each with %d column%s%s%s%s", sharing_text(e),
+        warps > 1 ? arena_format(e->arena, " (%d lanes of each of %d warps)", k->lanes, warps) : "",
+        k->tiles, k->tiles > 1 ? "s" : "",
+        k->vec > 1 ? arena_format(e->arena, " of %d neighbouring rows", k->vec) : "",
+        k->tiles > 1 ? arena_format(e->arena, ", %d apart", k->threads_per_row) : "",
+        !open          ? ""
+        : k->tiles > 1 ? ", or one fewer"
+                       : ", or none");
+}
+
+static void put_beside_mapping(Emitter *e)
+{
+    put_row(e, "rows", beside_rows_text(e));
+    put_row(e, "columns", beside_columns_text(e));
+    if (column_axes(e->k) & (column_axes(e->k) - 1))
+        put_row(e, "", arena_format(e->arena, "col counts %s", product_text(e, column_axes(e->k))));
+}
+
+void put_mapping(Emitter *e)
+{
+    const Kernel *k = e->k;
+    if (k->beside) {
+        put_beside_mapping(e);
+        return;
+    }
+    put_row(e, "rows", rows_text(e));
+    put_row(e, "columns", arena_format(e->arena, "%s, %s", sharing_text(e), thread_text(e)));
+    if (has_several_columns(k))
+        put_row(e, "",
+                arena_format(e->arena, "col counts %s%s", product_text(e, k->columns),
+                             k->vec > 1 ? arena_format(e->arena, "; a vector lies along %s",
+                                                       e->sizes[fastest_column(k)])
+                                        : ""));
+    if (copies_stray_bytes(k, axes_size(&e->plan->analysis->sizes, k->columns)))
+        put_row(e, "",
+                arena_format(e->arena,
+                             "reads whole blocks of 16 bytes: up to 15 bytes before%s a row",
+                             has_copy_warp(k) ? " and behind" : ""));
+}
+
+/* The mapping of a kernel that adds the partials of another. */
+void put_finish_mapping(Emitter *e)
+{
+    const Kernel *k = e->k, *main = &e->plan->kernels[k->finishes];
+    if (main->kept) {
+        put_row(e, "rows", arena_format(e->arena, "the parts of the groups of %s", main->name));
+        put_row(e, "columns",
+                arena_format(e->arena,
+                             "the threads of a column add %d parts each, in order, and then meet",
+                             main->chunk));
+        return;
+    }
+    put_row(e, "rows",
+            arena_format(e->arena, "the partials of %s, one from each %s", main->name,
+                         sharers_name(main)));
+    put_row(
+        e, "columns",
+        arena_format(e->arena,
+                     "up to %d for each CTA; %d threads a column, which take its partials in turn",
+                     k->threads_per_row, k->teams));
+}
