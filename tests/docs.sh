@@ -29,7 +29,7 @@ for program in $work/*.fuse; do
     programs=$((programs + 1))
     fusec check "$program" || { echo "$(cat $program.place): does not compile"; bad=$((bad + 1)); }
 done
-for file in docs/generated-kernel.md; do
+for file in docs/generated-kernel.md docs/tiles.md; do
     awk -v work=$work '/^<!-- cuda: /{ sub(/^<!-- cuda: /, ""); sub(/ -->$/, ""); command = $0 }
         /^```cuda$/ { fence = command != ""; next } /^```$/ { fence = 0 }
         fence && NF && !/^ *\.\.\.$/ { print FILENAME ":" FNR "\t" command "\t" $0 }' $file
