@@ -23,16 +23,20 @@ static uint64_t lowest(uint64_t set)
     return set & (~set + 1);
 }
 
-/* The phases that end with something made of each node, before it is known what is kept. */
+/* The phases that end with something made of each node, before it is known what is kept. What is
+ * accumulated together with a maximum or a mean takes that one's operand: the terms that follow from
+ * the result are not known in that phase. */
 static uint64_t *find_ends(const Scheduler *s, const Kernel *k)
 {
     uint64_t *uses = NEW_ARRAY(s->arena, uint64_t, s->g->nodes.count);
     for (int i = 0; i < k->store_count; i++)
         uses[k->stores[i].node.id] |= phase_bit(k->stores[i].phase);
     for (int i = 0; i < k->accumulator_count; i++)
-        uses[arg(s->g, k->accumulators[i].node, 0).id] |= phase_bit(k->accumulators[i].phase);
+        if (!k->accumulators[i].mean.id)
+            uses[arg(s->g, k->accumulators[i].node, 0).id] |= phase_bit(k->accumulators[i].phase);
     for (int i = 0; i < k->inner_count; i++)
-        uses[arg(s->g, k->inner[i].node, 0).id] |= phase_bit(k->inner[i].phase);
+        if (!k->inner[i].partner.id)
+            uses[arg(s->g, k->inner[i].node, 0).id] |= phase_bit(k->inner[i].phase);
     return uses;
 }
 
