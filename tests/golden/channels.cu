@@ -1,0 +1,120 @@
+// channels for sm_90a, by fusec 0.3.0:
+//   fusec channels.fuse C=100 --arch sm_90a --schedule row:threads=16,rows=16,lanes=4,vec=4 --prelude include
+#include "fusec.cuh"
+
+// channels (row), from channels.fuse:3-13
+//   y           = (x_centred - x_mean_rest) * rstd * gamma + beta
+//   rstd        = rsqrt(max(mean[C](x_centred * x_centred) - where(mean[C](x_centred) * mean[C](x_centred) < inf, mean[C](x_centred) * mean[C](x_centred), 0.0), 0.0) + 1e-6)
+// where
+//   x_mean      = mean[C](x)
+//   x_centred   = x - x_mean
+//   x_mean_rest = where(abs(mean[C](x_centred)) < inf, mean[C](x_centred), 0.0)
+//
+// launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
+// grid           (ceil(S / 64), B)
+// block          256 threads
+// shared memory  0 bytes, dynamic
+// registers      at most 255 a thread
+// rows           a CTA has 64 that are neighbours along S, from blockIdx.x * 64, in the [B]
+//                blockIdx.y, + gridDim.y, ...
+// columns        16 threads a row (4 lanes of each of 4 warps), each with 7 columns of 4
+//                neighbouring rows, 16 apart, or one fewer
+// arguments      x_B, x_C, y_B, y_C, rstd_B: strides, in elements
+extern "C" __global__ __launch_bounds__(256)
+void channels(
+    const bf16 *__restrict__ x, long long x_B, long long x_C,
+    const float *__restrict__ gamma,
+    const float *__restrict__ beta,
+    bf16 *__restrict__ y, long long y_B, long long y_C,
+    float *__restrict__ rstd, long long rstd_B,
+    long long B, long long S) {
+    constexpr int C = 100;
+    constexpr int threads_per_row = 16, teams = 16;
+    constexpr int vec = 4, tiles = 7, step = threads_per_row;    // vec rows of each column
+    wait_for_previous_kernel();
+    // a row has `lanes` of each of `warps` warps; their other lanes have the rows beside
+    constexpr int lanes = 4, warps = 4;
+    const int team = threadIdx.x / (32 * warps) * (32 / lanes) + threadIdx.x % 32 / lanes;
+    const int thread_in_row = threadIdx.x / 32 % warps * lanes + threadIdx.x % lanes;
+    const int first_column = thread_in_row;
+    __shared__ float scratch[teams][2][8 * warps];
+    int parity = 0;
+
+    const long long s_ = blockIdx.x * (long long)(teams * vec) + team * vec;
+    const int here = S - s_ < vec ? (int)(S - s_) : vec;    // rows that this thread has
+    #pragma unroll 1
+    for (long long row = blockIdx.y; row < B; row += gridDim.y) {
+        vector<bf16, vec> x_v[tiles];
+        load_span<step>(x_v, x + row * x_B + s_, x_C, first_column, C, here);
+        float x_mean[vec] = {};
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step;
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[t][i];
+                if (col < C) {
+                    x_mean[i] += x_;
+                }
+            }
+        }
+        span_reduce<lanes, warps>(scratch, parity, team, each_of<Sum>(x_mean));
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            x_mean[i] /= C;
+
+        float row_mean[vec] = {};    // mean[C](x_centred)
+        float row_mean2[vec] = {};    // mean[C](x_centred * x_centred)
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step;
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = widen_again(x_v[t], i);
+                const float x_centred = x_ - x_mean[i];
+                if (col < C) {
+                    row_mean[i] += x_centred;
+                    row_mean2[i] += x_centred * x_centred;
+                }
+            }
+        }
+        span_reduce<lanes, warps>(scratch, parity, team, each_of<Sum>(row_mean), each_of<Sum>(row_mean2));
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            row_mean[i] /= C;
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            row_mean2[i] /= C;
+
+        float x_mean_rest[vec];
+        float product[vec];
+        float rstd_[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            x_mean_rest[i] = fabsf(row_mean[i]) < infinity() ? row_mean[i] : 0.0f;
+            product[i] = row_mean[i] * row_mean[i];
+            rstd_[i] = rsqrtf(max_nan(row_mean2[i] - (product[i] < infinity() ? product[i] : 0.0f), 0.0f) + 1e-06f);
+        }
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step;
+            const float gamma_ = col < C ? (float)gamma[col] : 0;
+            const float beta_ = col < C ? (float)beta[col] : 0;
+            float y_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = widen_again(x_v[t], i);
+                const float x_centred = x_ - x_mean[i];
+                y_out[i] = (x_centred - x_mean_rest[i]) * rstd_[i] * gamma_ + beta_;
+            }
+            store_some(y + row * y_B + col * y_C + s_, y_out, col < C ? here : 0);
+        }
+        if (thread_in_row == 0) {
+            float rstd_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++)
+                rstd_out[i] = rstd_[i];
+            store_some(&rstd[row * rstd_B + s_], rstd_out, here);
+        }
+    }
+}
