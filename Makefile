@@ -49,7 +49,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu check-torch wheel suites texts faults recipes sim-all mutate bench chosen peers peers-busy bless layers lint format check-format fuzz install clean
+.PHONY: all help deps demo check checks check-gpu check-torch wheel suites texts faults recipes sim-all mutate bench chosen peers peers-busy peers-tiles bless layers lint format check-format fuzz install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -317,6 +317,11 @@ chosen: all
 peers: build/libfusec.so
 	@python3 tests/bench/peers.py --json build/peers.json --sizes table --limit 500 --resume
 	@python3 tests/bench/peers.py --report build/peers.json
+	@$(MAKE) peers-tiles
+
+## peers-tiles programs beyond rows along the last axis (norms over channels, block scales, ...) beside torch.compile
+peers-tiles: build/libfusec.so
+	@python3 tests/bench/peers.py --tiles --json build/peers_tiles.json --limit 400 --resume
 
 ## peers-busy the same, for up to 512 rows forward and 4096 backward, behind other kernels in a stream that is never idle
 peers-busy: build/libfusec.so

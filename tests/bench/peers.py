@@ -6,6 +6,7 @@
     peers.py --plots DIR FILE…                     draws FILEs as SVG; needs matplotlib
     peers.py --busy --json FILE2                   the same in a stream that is never idle
     peers.py --device cpu                          correctness alone, tiny: tests this script
+    peers.py --tiles [PROGRAM…]                    programs beyond rows along the last axis: peers_tiles.py
 
 Peers: ATen's native ops, torch.compile of the formula that is also the reference, and
 Liger-Kernel, quack and Transformer Engine (its core library) where they can be imported.
@@ -38,6 +39,7 @@ from importlib import metadata
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+import peers_tiles
 from fusec_ctypes import FusecError
 from peers_ops import (ALL_OPS, CEILINGS, GROUPS, MODULES, OPS, PACKAGES, PEERS, TINY, Fusec,
                        bytes_of, compile_work, compute_reference, liger_work, make_inputs,
@@ -438,6 +440,8 @@ def parse_arguments():
     p.add_argument("--plots", nargs="+", metavar="DIR FILE", type=Path, help="draw FILEs into DIR")
     p.add_argument("--json", metavar="FILE", type=Path, help="where results accumulate")
     p.add_argument("--ops", type=words, default=list(OPS), help="of " + ",".join(OPS))
+    p.add_argument("--tiles", nargs="*", metavar="PROGRAM",
+                   help="the programs of peers_tiles.py, or those named, beside torch.compile and eager PyTorch, at their own sizes")
     p.add_argument("--sizes", type=words,
                    help="of table (16384 rows of 1024 columns to 1024 of 262144), short (4096 rows), "
                         "heads (221184 rows of 64 and 128), decode (1, 8, 64 rows), busy (those and "
@@ -464,6 +468,9 @@ def parse_arguments():
                   and not (peer == "compile" and args.no_compile)]
     args.sizes = args.sizes or (list(GROUPS) if args.device == "cuda" else
                                 [f"{m}x{n}" for m, n in TINY])
+    for program in args.tiles or []:
+        if program not in peers_tiles.FORMULAS:
+            p.error(f"no program {program}; there are {' '.join(peers_tiles.FORMULAS)}")
     for op in args.ops:
         if op not in OPS:
             p.error(f"no op {op}; there are {' '.join(OPS)}")
@@ -486,6 +493,8 @@ def main():
     if torch is None or (args.device == "cuda" and not torch.cuda.is_available()):
         print("peers: skipped, there is no " + ("GPU" if torch else "torch"), file=sys.stderr)
         return 0
+    if args.tiles is not None:
+        return int(peers_tiles.run(args, Timer))
     args.peers = importable_peers(args.peers)
     return measure(args) or 0
 
