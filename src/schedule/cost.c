@@ -432,13 +432,16 @@ bool is_model_fitted(const Target *target)
  * spilled, and much of that is out of the question. */
 static double register_factor(const Scheduler *s, const Kernel *k)
 {
-    static const double OF_WAIT = 0.013, OF_SPILL = 3, OF_SPILLS = 60;
+    static const double OF_WAIT = 0.013, OF_SPILL = 3, OF_SPILLS = 60, UNTOLD = 0.04;
     if (k->tuned) return 1; /* it was compiled before it was measured */
     const int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1,
               cap = register_cap(s, (kernel_threads(k) + helper_threads(k)) * ctas),
               wish = natural_registers(s, k) - cap;
     const double lack = least_registers(s, k) / (double)cap - 1;
-    return 1 + OF_WAIT * (wish > 0 ? wish : 0) +
+    /* left to itself ptxas may spill though it need not: on a fitted GPU it is known not to */
+    const bool unsure =
+        !is_model_fitted(s->target) && !k->wanted_ctas && !is_persistent(k) && !k->beside;
+    return 1 + (unsure ? UNTOLD : 0) + OF_WAIT * (wish > 0 ? wish : 0) +
            (lack > 0 ? (OF_SPILL + OF_SPILLS * lack) * lack : 0);
 }
 

@@ -73,7 +73,8 @@ static double add_more(const Scheduler *s, const Kernel *k)
         more += COORDINATES + ELEMENT * k->vec * (is_streamed(k) ? 1 : k->tiles);
     if (is_streamed(k)) more += is_grouped(k) ? 2 * ADDRESSES : ADDRESSES;
     if (k->kept) more += GROUPS;
-    if (k->vec == 1 && k->accumulator_count) more += GROUPS + SINGLE * k->tiles;
+    if (k->vec == 1 && k->accumulator_count)
+        more += GROUPS + (has_several_columns(k) ? 0 : SINGLE * k->tiles);
     if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */
     more += passing_vectors(k) + held_results(s, k) + kept_registers(s, k);
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
@@ -116,6 +117,13 @@ static double kept_results(const Scheduler *s, const Kernel *k)
                : 0;
 }
 
+/* What ptxas does for a GPU that the estimates were not fitted on may take more. */
+static double doubt(const Scheduler *s, const Kernel *k)
+{
+    static const double UNFITTED = 1.4, SINGLE = 2.6;
+    return is_model_fitted(s->target) ? 1 : k->vec == 1 ? SINGLE : UNFITTED;
+}
+
 /* That ptxas takes if it may. */
 int natural_registers(const Scheduler *s, const Kernel *k)
 {
@@ -131,6 +139,7 @@ int natural_registers(const Scheduler *s, const Kernel *k)
                                 .kept_column = 0.55};
     double needed =
         add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : kept_results(s, k));
+    needed *= doubt(s, k);
     const int cap = register_cap(s, kernel_threads(k) + helper_threads(k));
     if (k->beside) needed = beside_registers(s, k, 1.2, 1.2);
     return needed < cap ? (int)needed : cap;
@@ -171,5 +180,5 @@ int least_registers(const Scheduler *s, const Kernel *k)
         return (int)beside_registers(s, k, 0.75, 1) + (is_model_fitted(s->target) ? 0 : UNFITTED);
     const bool ring = k->stages || is_refilled(k);
     const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
-    return (int)(add_needs(s, k, needs) + add_more(s, k));
+    return (int)(add_needs(s, k, needs) * doubt(s, k) + add_more(s, k));
 }
