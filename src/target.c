@@ -361,17 +361,40 @@ static const Target *find_base(const Target *own)
     return NULL;
 }
 
-static void forget(const char *gpu)
+static void list_names(void)
 {
-    int kept = 0;
-    for (int i = 0; i < known_count; i++)
-        if (strcmp(known[i].gpu, gpu)) known[kept++] = known[i];
-    known_count = kept;
     gpu_count = name_count = 0;
     for (int i = 0; i < known_count; i++) {
         list_name(names, &name_count, known[i].arch);
         list_name(gpus, &gpu_count, known[i].gpu);
     }
+}
+
+/* The place of the first that is dropped; that behind the last if none is. */
+static int forget(const char *gpu)
+{
+    int kept = 0, place = -1;
+    for (int i = 0; i < known_count; i++) {
+        if (strcmp(known[i].gpu, gpu))
+            known[kept++] = known[i];
+        else if (place < 0)
+            place = kept;
+    }
+    known_count = kept;
+    return place < 0 ? kept : place;
+}
+
+/* Takes the place of what was known of that GPU: of an architecture the first is meant. */
+static void know_instead(const Target *file)
+{
+    const int place = forget(file->gpu), others = known_count;
+    know(file);
+    const int added = known_count - others;
+    Target own[2];
+    memcpy(own, &known[others], sizeof *own * (size_t)added);
+    memmove(&known[place + added], &known[place], sizeof *known * (size_t)(others - place));
+    memcpy(&known[place], own, sizeof *own * (size_t)added);
+    list_names();
 }
 
 /* The text is read twice: the first time to find the GPU whose values stand for missing ones. */
@@ -399,8 +422,7 @@ bool target_add(const char *text, char why[128])
         return fail_line(&again, "clusters on more SMs than there are", "");
     own.added = true;
     if (known_count + 2 > MOST) return fail_line(&again, "too many targets", "");
-    forget(own.gpu);
-    know(&own);
+    know_instead(&own);
     return true;
 }
 

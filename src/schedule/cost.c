@@ -2,7 +2,7 @@
  * schedules that can be, and says what a plan is bound by. Its constants are the target's
  * (targets/keys.def).
  *
- * What an SM does to a CTA's part of one row takes as long as the longest of: its bytes at memory's
+ * What an SM does to a CTA's part of one row takes about as long as the longest of: its bytes at memory's
  * rate, its bytes at L2's, its instructions, the messages of a group, and the time from asking for
  * the part to having done with it, which is shared by all parts that the SM has under way. None of
  * them hides all of another, so their norm of order P is taken. Times are in ns; bytes a ns are

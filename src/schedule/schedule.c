@@ -1,6 +1,6 @@
-/* schedule/schedule.c: analysis + target -> plan. Tries the ways to cut the graph from the fewest
- * kernels (fewest passes over memory) on, and keeps the first whose kernels all fit the
- * target. */
+/* schedule/schedule.c: analysis + target -> plan. Tries the ways to cut the graph, from the fewest
+ * kernels (fewest passes over memory) on, and keeps the fastest by the model; one with more kernels
+ * must be clearly faster. Of large graphs it keeps the first whose kernels all fit the target. */
 #include "schedule/internal.h"
 
 #include <stdlib.h>

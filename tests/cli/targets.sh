@@ -91,4 +91,9 @@ else
 fi
 [ -e mine.tuned ] && fail 'tune --table leaves a table in spite of an error'
 
+# a file of a GPU that is known takes its place: of an architecture the first is still meant
+mkdir -p again && cp "$root"/src/targets/sm90_h100.def again/h100.def
+FUSEC_TARGETS=$PWD/again expect 0 '^schedule: ' explain "$root"/examples/rmsnorm.fuse --arch sm_90a
+grep -q h200 stdout && fail 'a file for the h100 makes sm_90a an h200'
+
 finish
