@@ -92,7 +92,7 @@ START_TEST(there_is_one_that_fits)
 {
     static const int columns[] = {0,    1,    8,     96,    229,   1000,  1023,   1024,   2753,
                                   4096, 5120, 12289, 16384, 40960, 65536, 131072, 300001, 1048576};
-    enum { ONE_IN = 50 };
+    enum { ONE_IN = 50, ONE_IN_OF_UNFITTED = 20 };
     Tally tally = {0};
     glob_t found;
     ck_assert_int_eq(glob("examples/*.fuse", 0, NULL, &found), 0);
@@ -108,7 +108,10 @@ START_TEST(there_is_one_that_fits)
     globfree(&found);
     printf("choice: on %s %d of %d kernels lack registers\n", names[_i], tally.spills,
            tally.kernels);
-    ck_assert_int_le(tally.spills, tally.kernels / ONE_IN);
+    /* estimates for GPUs that they were not fitted on ask for more than is needed, to be safe; that
+     * nothing spills is what tests/check_nvrtc.sh compiles */
+    const bool fitted = is_model_fitted(target_find(names[_i]));
+    ck_assert_int_le(tally.spills, tally.kernels / (fitted ? ONE_IN : ONE_IN_OF_UNFITTED));
 }
 END_TEST
 
