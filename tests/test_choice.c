@@ -92,7 +92,7 @@ START_TEST(there_is_one_that_fits)
 {
     static const int columns[] = {0,    1,    8,     96,    229,   1000,  1023,   1024,   2753,
                                   4096, 5120, 12289, 16384, 40960, 65536, 131072, 300001, 1048576};
-    enum { ONE_IN = 50, ONE_IN_OF_UNFITTED = 20 };
+    enum { ONE_IN = 50, ONE_IN_OF_UNFITTED = 16 };
     Tally tally = {0};
     glob_t found;
     ck_assert_int_eq(glob("examples/*.fuse", 0, NULL, &found), 0);
