@@ -319,7 +319,8 @@ static void emit_body(Emitter *e)
         emit_row_bounds(e);
         emit_bulk_stage(e);
     }
-    if (e->k->cluster > 1)
+    if (e->k->cluster > 1 &&
+        most_exchanged(e->g, e->k)) /* not where only parts of rows are reduced */
         line(e->out, is_grouped(e->k) ? "news_init(news);" : "exchange_init(exchange);");
     if (has_bulk_rows(e->k)) line(e->out, "__syncthreads();    // the barrier is there for all");
     if (has_copy_warp(e->k) || is_grouped(e->k)) emit_row_bounds(e);
