@@ -29,7 +29,7 @@ JANSSON  = $(or $(wildcard $(shell pkg-config --variable=libdir jansson 2>/dev/n
            $(error no libjansson.a: `make deps` installs what the build needs))
 
 GEN      = build/gen/scan.c build/gen/fuse.c
-INC      = build/gen/tables.inc build/gen/version.inc build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/fuse.h
+INC      = build/gen/tables.inc build/gen/version.inc build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/launcher_types.inc build/gen/launcher_launch.inc build/gen/fuse.h
 STAGES   = base frontend graph analyze reference schedule codegen explain
 LIBRARY  = $(wildcard src/*.c $(STAGES:%=src/%/*.c) runtime/*.c)
 # The command line, and the simulator behind its --device sim.
@@ -98,6 +98,8 @@ build/gen/std.inc: src/frontend/std.fuse
 build/gen/prelude.inc: build/gen/prelude.cuh
 build/gen/sim.inc: build/gen/sim.h
 build/gen/abi.inc: tests/sim/abi.h
+build/gen/launcher_types.inc: src/codegen/launcher/types.c
+build/gen/launcher_launch.inc: src/codegen/launcher/launch.c
 build/gen/%.inc:
 	@mkdir -p $(@D)
 	{ od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo 0; } > $@

@@ -14,6 +14,7 @@ int command_fit(Options *o); /* tune --fit */
 int command_fmt(Options *o);
 int command_grad(Options *o);
 int command_gradcheck(Options *o);
+int command_build(Options *o);
 int command_cache(Options *o);
 
 #endif

@@ -26,6 +26,7 @@ static int dispatch(Options *o)
     case COMMAND_FMT: return command_fmt(o);
     case COMMAND_GRAD: return command_grad(o);
     case COMMAND_GRADCHECK: return command_gradcheck(o);
+    case COMMAND_BUILD: return command_build(o);
     case COMMAND_CACHE: return command_cache(o);
     case COMMAND_COUNT: break;
     }

@@ -58,6 +58,11 @@ static bool check_command(const Options *o)
     if (o->command == COMMAND_CACHE &&
         !parse_word("cache verb", o->files.data[0], cache_words, 3, &index))
         return false;
+    if (o->command == COMMAND_BUILD && (!o->output || !*o->output || !strcmp(o->output, "-"))) {
+        complain("fusec build FILE N=4096 -o kernels",
+                 "`fusec build` writes several files: name a folder by -o DIR");
+        return false;
+    }
     if (o->sizes.count &&
         (o->command == COMMAND_FMT || o->command == COMMAND_CHECK || o->command == COMMAND_GRAD)) {
         complain(NULL, "`fusec %s` takes no axis sizes", command_words[o->command]);

@@ -1,4 +1,5 @@
 /* option_values.c: values on the command line: of flags, sizes of axes, scalars. */
+#include "base/reserved.h"
 #include "cli/options_internal.h"
 
 #include <ctype.h>
@@ -196,6 +197,18 @@ static bool parse_limits(Options *o, const char *text)
     return true;
 }
 
+/* What C functions begin with. */
+static bool parse_name(Options *o, const char *text)
+{
+    const size_t length = strlen(text);
+    bool fits = length && !isdigit((unsigned char)*text) && !is_reserved_name(text);
+    for (size_t i = 0; i < length; i++) fits &= isalnum((unsigned char)text[i]) || text[i] == '_';
+    if (!fits)
+        complain("an identifier of C, as in --name my_norm", "--name cannot take '%s'", text);
+    o->name = text;
+    return fits;
+}
+
 bool store_option(Options *o, Option option, const char *value)
 {
     static const char *const prelude_words[] = {"inline", "include"};
@@ -232,6 +245,7 @@ bool store_option(Options *o, Option option, const char *value)
     case OPTION_OUTPUTS: o->outputs = value; return true;
     case OPTION_SCHEDULE: o->schedule = value; return true;
     case OPTION_OUTPUT: o->output = value; return true;
+    case OPTION_NAME: return parse_name(o, value);
     case OPTION_IN:
         if (o->in)
             complain("one file holds all inputs", "--in is given twice");

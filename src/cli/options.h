@@ -58,7 +58,7 @@ typedef struct {
     LIST(Layout) strides, offsets;
     EmitKind emit;
     const char *graph, *arch, *outputs, *schedule; /* NULL: not given */
-    const char *output;                            /* -o */
+    const char *output, *name;                     /* -o, --name */
     GradRequest grad;                              /* --of, --wrt, --save */
     const char *in, *out, *device;
     uint64_t seed;

@@ -189,7 +189,9 @@ static CompileRequest request_for(Program *p, const char *graph, CompileUntil un
                             .schedule = o->schedule,
                             .target = p->target,
                             .until = until,
-                            .rows_at_launch = o->command == COMMAND_EMIT && until >= UNTIL_PLAN};
+                            .rows_at_launch =
+                                (o->command == COMMAND_EMIT || o->command == COMMAND_BUILD) &&
+                                until >= UNTIL_PLAN};
 }
 
 int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisSize *sizes,
