@@ -35,6 +35,7 @@ LIBRARY  = $(wildcard src/*.c $(STAGES:%=src/%/*.c) runtime/*.c)
 # The command line, and the simulator behind its --device sim.
 CLI      = $(wildcard src/cli/*.c) $(wildcard tests/sim/*.c)
 FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stub_nvrtc.c tests/faults/calls.c tests/faults/faults.c tests/faults/run.c tests/faults/folder.c
+LAUNCHER_PROGRAMS = tests/launchers/compare.c
 PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
@@ -223,6 +224,12 @@ build/faults/faults: $(call objects,tests/faults/faults.c tests/faults/run.c tes
 	@echo link $@
 	@$(CC) $(OPT) $^ -o $@
 
+# The stub driver with as many SMs as an H100 and all its names exported, for programs that link libcuda.
+build/launchers/libcuda.so.1: tests/faults/stub_cuda.c tests/faults/faults.h runtime/driver.h runtime/driver.def
+	@mkdir -p $(@D)
+	@echo link $@
+	@$(CC) $(STRICT) -O1 -g -fPIC -DSTUB_SMS=132 $(CPPFLAGS) -shared -Wl,-soname,$(@F) $< -o $@ -ldl
+
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(PARTS_OBJ)
@@ -238,7 +245,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(PARTS_OBJ)
 
 ## check      everything that can be checked without a GPU
 check: deps
-	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop build/growth $(FAULTS)
+	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop build/growth $(FAULTS) build/launchers/libcuda.so.1
 	@$(MAKE) wheel
 	@$(MAKE) checks
 
@@ -264,7 +271,7 @@ checks:
 	@tests/golden.sh
 	@echo '-- the command line, under ASan and UBSan and as it is, and what else takes one core'
 	@tests/beside.sh 'FUSEC=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' 'JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh \
-	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/python.sh \
+	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
 	@build/prop --replay tests/cases --device sim --schedules --texts 4 --jobs 2

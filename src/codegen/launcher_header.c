@@ -5,10 +5,30 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The name itself, with underscores behind it where it is a word of the language or taken. */
+/* Words of C and C++ alone: other names that kernels reserve are free as fields. */
+static bool is_word(const char *name)
+{
+    static const char *const words[] = {
+        "alignas",  "alignof",  "and",       "asm",       "auto",      "bitand",   "bitor",
+        "bool",     "break",    "case",      "catch",     "char",      "class",    "compl",
+        "concept",  "const",    "constexpr", "continue",  "decltype",  "default",  "delete",
+        "do",       "double",   "else",      "enum",      "explicit",  "export",   "extern",
+        "false",    "float",    "for",       "friend",    "goto",      "if",       "inline",
+        "int",      "long",     "mutable",   "namespace", "new",       "noexcept", "not",
+        "nullptr",  "operator", "or",        "private",   "protected", "public",   "register",
+        "requires", "restrict", "return",    "short",     "signed",    "sizeof",   "static",
+        "struct",   "switch",   "template",  "this",      "throw",     "true",     "try",
+        "typedef",  "typeid",   "typename",  "typeof",    "union",     "unsigned", "using",
+        "virtual",  "void",     "volatile",  "while",     "xor",       "int64_t",  "size_t"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i], name)) return true;
+    return false;
+}
+
+/* The name itself, with underscores behind it where it is such a word, a macro's or taken. */
 static const char *free_name(Arena *arena, Map *taken, const char *name)
 {
-    while (is_reserved_name(name) || is_library_name(name) || name_find(taken, name) >= 0)
+    while (is_word(name) || is_library_name(name) || name_find(taken, name) >= 0)
         name = arena_format(arena, "%s_", name);
     name_add(arena, taken, name, 1);
     return name;
