@@ -39,6 +39,15 @@ gcc $strict -std=c11 -D_GNU_SOURCE -Isrc -Iruntime -I$work/kernels -c tests/laun
 link linked '' $work/libcuda.so.1
 link opened -DFUSEC_DLOPEN ''
 
+# The program in docs/vendoring.md compiles, and the lines of the header that it shows are there.
+build examples/layernorm_bwd.fuse N=4096 --arch sm_80,sm_90a
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' docs/vendoring.md >$work/vendoring.c
+gcc $strict -std=c11 -I$work/kernels -c $work/vendoring.c -o $work/vendoring.o
+words() { sed 's/  */ /g; s/^ //' "$@"; }
+awk '/^```text$/ { on = 1; next } /^```$/ { on = 0 } on' docs/vendoring.md | words | while read -r line; do
+    words $work/kernels/layernorm_bwd_N4096.h | grep -qxF -e "$line" || { echo "docs/vendoring.md: no line $line"; exit 1; }
+done
+
 # No global name but the launchers' functions.
 nm -g --defined-only $work/kernels/*.o | awk 'NF == 3 && $3 !~ /_(init|workspace|launch|error)$/ { print; bad = 1 } END { exit bad }' ||
     { echo 'launchers: other names are global'; exit 1; }

@@ -175,8 +175,12 @@ static void give_strides(int64_t *strides, const fusec_tensor *t, int64_t pad)
         args.workspace = workspace, args.workspace_bytes = rows_N##N_##_workspace(B, S);           \
         int status = rows_N##N_##_launch(&args, stream);                                           \
         compare("rows_N" #N_, status, rows_N##N_##_error(status), expected);                       \
-        if (args.workspace_bytes == 0 || B == 0 || S == 0) break;                                  \
-        args.workspace_bytes--;                                                                    \
+        const fusec_size rows[] = {{"B", B}, {"S", S}};                                            \
+        const size_t needed = fusec_plan_workspace(plan, rows, 2);                                 \
+        if (needed > args.workspace_bytes)                                                         \
+            fail_case("rows_N" #N_ " asks for too little workspace\n", "");                        \
+        if (needed == 0 || B == 0 || S == 0) break;                                                \
+        args.workspace_bytes = needed - 1;                                                         \
         if (rows_N##N_##_launch(&args, stream) >= 0)                                               \
             fail_case("rows_N" #N_ " launches with too small a workspace\n", "");                  \
     } while (0)
