@@ -456,7 +456,7 @@ typedef struct fusec_grad_options {
  * The gradient of output y is an input dy of y's dtype and axes, that of input x an output dx of
  * x's. What the backward pass needs of the forward pass is an input under its own name: an input
  * of the forward graph, or an output of it that is saved. Where an input of the forward graph is
- * called dy already, the gradient is dy_2. fusec_program_text has it as text. docs/language.md says
+ * called dy already, the gradient is dy_2. fusec_program_text has it as text. docs/reference/language.md says
  * what is a derivative at kinks. Gradients can be differentiated again. Needs no GPU. Thread-safe.
  * Errors: INVALID_ARGUMENT for names that are not there, INVALID_PROGRAM for an input or output
  * that has no gradient (integers, bools) and for a graph without any; OUT_OF_MEMORY,

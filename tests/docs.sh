@@ -2,7 +2,7 @@
 # The documentation tells the truth: every ```fuse fence is a program without errors, every
 # ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest), and every line
 # of a ```cuda fence but `...` is one of what `<!-- cuda: COMMAND -->` before it prints.
-# examples/embed.c does what it says. The Python in docs/pytorch.md and examples/ is run by `make check-torch`.
+# examples/embed.c does what it says. The Python in docs/howto/pytorch.md and examples/ is run by `make check-torch`.
 set -u
 cd "$(dirname "$0")/.."
 export FUSEC_NVRTC=/dev/null NO_COLOR=1 PATH="$PWD/build:$PATH"
@@ -11,8 +11,8 @@ rm -rf $work
 mkdir -p $work
 
 # Cuts the fences out: NUMBER.fuse, NUMBER.sh, NUMBER.output, each with its place in NUMBER.place.
-for file in README.md docs/*.md; do
-    awk -v work=$work -v base="$(basename $file .md)" -v file=$file '
+for file in README.md $(find docs -name "*.md" | sort); do
+    awk -v work=$work -v base="$(tr / - <<<"${file%.md}")" -v file=$file '
     !kind && /^```(fuse|sh|output)$/ {
         kind = substr($0, 4)
         out = sprintf("%s/%s.%04d.%s", work, base, ++n, kind)
@@ -24,12 +24,13 @@ for file in README.md docs/*.md; do
     kind { print > out }' $file
 done
 
+tests/links.py || exit 1
 bad=0 programs=0 outputs=0 cuda=0
 for program in $work/*.fuse; do
     programs=$((programs + 1))
     fusec check "$program" || { echo "$(cat $program.place): does not compile"; bad=$((bad + 1)); }
 done
-for file in docs/generated-kernel.md docs/tiles.md; do
+for file in docs/howto/read-the-cuda.md docs/explanation/tiles.md; do
     awk -v work=$work '/^<!-- cuda: /{ sub(/^<!-- cuda: /, ""); sub(/ -->$/, ""); command = $0 }
         /^```cuda$/ { fence = command != ""; next } /^```$/ { fence = 0 }
         fence && NF && !/^ *\.\.\.$/ { print FILENAME ":" FNR "\t" command "\t" $0 }' $file

@@ -224,16 +224,16 @@ START_TEST(texts_are_read_as_they_are_printed)
 }
 END_TEST
 
-/* The lines of the list are in the tables of docs/tuning.md, the names in the manual. */
+/* The lines of the list are in the tables of docs/howto/tuning.md, the names in the manual. */
 START_TEST(keys_are_documented)
 {
-    char *tuning = read_program("docs/tuning.md"), *manual = read_program("docs/fusec.1");
+    char *tuning = read_program("docs/howto/tuning.md"), *manual = read_program("docs/fusec.1");
     for (int key = 0; key < KEYS; key++) {
         char line[1024], bold[64], list[64];
         snprintf(line, sizeof line, "\n| `%s` | %s |\n", key_info[key].name, key_info[key].meaning);
         snprintf(bold, sizeof bold, "\n.B %s\n", key_info[key].name);
         snprintf(list, sizeof list, "\n.BR %s ", key_info[key].name);
-        ck_assert_msg(strstr(tuning, line) != NULL, "docs/tuning.md lacks:%s", line);
+        ck_assert_msg(strstr(tuning, line) != NULL, "docs/howto/tuning.md lacks:%s", line);
         ck_assert_msg(strstr(manual, bold) || strstr(manual, list), "docs/fusec.1 lacks %s",
                       key_info[key].name);
     }

@@ -3,7 +3,7 @@
  *
  * The kernels know such a mean m = mean[K](x) more precisely than its f32: x - m contains what m's
  * rounding lost, so its error is in units of the spread of x, not of its distance from 0
- * (docs/language.md). The compiler decides which means these are, so this file asks its simplify()
+ * (docs/reference/language.md). The compiler decides which means these are, so this file asks its simplify()
  * and analyze(). Where K is the columns this holds in one kernel only, the one that computes both;
  * in others x - m is about a rounded m or a plain mean. Which kernels there will be is unknown
  * here. So x - m counts as close to its own value only where everything that is made of it is sure

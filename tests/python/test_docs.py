@@ -1,4 +1,4 @@
-"""docs/pytorch.md: each ```python fence, in one namespace, prints the ```text fence below it."""
+"""docs/howto/pytorch.md: each ```python fence, in one namespace, prints the ```text fence below it."""
 import contextlib
 import io
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs/pytorch.md"
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs/howto/pytorch.md"
 
 
 def test_the_page_tells_the_truth():
