@@ -13,7 +13,7 @@
 
 static const CompileUntil stages[EMIT_COUNT] = {
     [EMIT_TOKENS] = UNTIL_AST,    [EMIT_AST] = UNTIL_AST,           [EMIT_GRAPH] = UNTIL_GRAPH,
-    [EMIT_DOT] = UNTIL_ANALYSIS,  [EMIT_ANALYSIS] = UNTIL_ANALYSIS, [EMIT_PLAN] = UNTIL_PLAN,
+    [EMIT_DOT] = UNTIL_PLAN,      [EMIT_ANALYSIS] = UNTIL_ANALYSIS, [EMIT_PLAN] = UNTIL_PLAN,
     [EMIT_SCHEDULE] = UNTIL_PLAN, [EMIT_CUDA] = UNTIL_PLAN,         [EMIT_PTX] = UNTIL_PLAN,
     [EMIT_CUBIN] = UNTIL_PLAN,
 };
@@ -39,7 +39,7 @@ static int emit_graph(Program *p, const char *graph, Text *out)
         case EMIT_ANALYSIS: print_analysis(out, c.analysis); break;
         case EMIT_PLAN: print_plan(out, c.plan); break;
         case EMIT_SCHEDULE: text_print(out, "%s\n", complete_schedule(c.arena, c.plan)); break;
-        case EMIT_DOT: print_dot(out, c.analysis); break;
+        case EMIT_DOT: print_dot(out, c.plan); break;
         case EMIT_CUDA:
         case EMIT_PTX:
         case EMIT_CUBIN:
@@ -122,8 +122,7 @@ static int emit_stage(Program *p, Text *out)
     int status = EXIT_DONE;
     if (kind == EMIT_AST) return emit_ast(p, out);
     if (p->graph_count == 0) return need_one_graph(p);
-    if (stages[kind] == UNTIL_PLAN && kind != EMIT_PLAN && kind != EMIT_SCHEDULE)
-        return emit_module(p, out);
+    if (kind == EMIT_CUDA || kind == EMIT_PTX || kind == EMIT_CUBIN) return emit_module(p, out);
     for (int i = 0; i < p->graph_count && status == EXIT_DONE; i++)
         status = emit_graph(p, p->graphs[i], out);
     return status;

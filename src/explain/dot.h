@@ -1,10 +1,10 @@
-/* explain/dot.h: analysis -> graphviz: the graph with its reductions coloured by kind and its
- * persistent inputs marked (`--emit=dot`). */
+/* explain/dot.h: plan -> graphviz: a box for each kernel around the values that it computes, inputs,
+ * outputs and what passes between kernels outside (`--emit=dot`). */
 #ifndef FUSEC_DOT_H
 #define FUSEC_DOT_H
 
-#include "analyze/analyze.h"
+#include "schedule/plan.h"
 
-void print_dot(Text *out, const Analysis *a);
+void print_dot(Text *out, const Plan *plan);
 
 #endif

@@ -78,6 +78,15 @@ for stage in tokens ast graph analysis plan cuda; do
     expect 0 '[a-z]' emit one.fuse --emit=$stage
 done
 expect 0 'digraph' emit "$root/examples/layernorm_bwd.fuse" --emit=dot
+# a box for each kernel and phase; the kinds of reductions; partials between the kernels
+for words in 'kernel layernorm_bwd: ' 'kernel layernorm_bwd_finish: finish' 'label="phase 1"' 'c1 = mean\[N\](wdy \* xhat)\\ninner' \
+    'sum\[M\](dy)\\nouter' 'dbeta_partial : f32\[N\]\\npartials, one for each CTA' 'persistent: 8192 bytes a row' 'k0_.* -> s0' 's0 -> k1_'; do
+    also "$words"
+done
+printf 'graph g[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N], zero : f32[M]) { y = x zero = 0 * sum[N](x) }\n' >copied.fuse
+expect 0 'i1 -> k0_1;' emit copied.fuse --emit=dot
+also 'k0_1 -> o0;'
+expect 0 'k0 \[label="zeroes the mailbox"\]' emit "$root/examples/layernorm_bwd.fuse" N=294912 --emit=dot --arch sm_90a --schedule warp-specialized:cluster=32
 # a row's scalars pass through the ring, behind the vectors, which so keep their place of a line
 scalars=("$root/tests/cases/scalars_in_ring.fuse" --schedule "grid-stride:threads=64,rows=8")
 expect 0 'their scalars with them' explain "${scalars[@]}"
