@@ -376,6 +376,11 @@ check-format:
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@echo '-- format: $(words $(FORMATTED)) sources as `make format` leaves them'
 
+## drawings   docs/img/*.svg that docs/img/draw.py and pipeline.dot make
+drawings:
+	python3 docs/img/draw.py
+	dot -Tsvg docs/img/pipeline.dot -o docs/img/pipeline.svg
+
 ## demo       check, explain, print and run one example
 demo: deps
 	@$(MAKE) all
