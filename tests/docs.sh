@@ -30,7 +30,7 @@ for program in $work/*.fuse; do
     programs=$((programs + 1))
     fusec check "$program" || { echo "$(cat $program.place): does not compile"; bad=$((bad + 1)); }
 done
-for file in docs/howto/read-the-cuda.md docs/explanation/tiles.md docs/explanation/kernel-aloud.md; do
+for file in $(grep -rl --include='*.md' '^<!-- cuda: ' docs); do
     awk -v work=$work '/^<!-- cuda: /{ sub(/^<!-- cuda: /, ""); sub(/ -->$/, ""); command = $0 }
         /^```cuda$/ { fence = command != ""; next } /^```$/ { fence = 0 }
         fence && NF && !/^ *\.\.\.$/ { print FILENAME ":" FNR "\t" command "\t" $0 }' $file
