@@ -1,4 +1,4 @@
-/* device.c: devices: a CUDA context or the CPU evaluator, and conveniences for them. */
+/* device.c: devices: a CUDA context, the CPU evaluator or a target, and conveniences for them. */
 #include "internal.h"
 #include "targets.h"
 
@@ -192,6 +192,36 @@ fusec_status fusec_device_open(int ordinal, fusec_device **result, fusec_error *
     return succeed(error);
 }
 
+static void add_names(char list[512], const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, 512 - used, "%s%s", used ? ", " : "", names[i]);
+    }
+}
+
+static fusec_status fail_arch(const char *arch, fusec_error *error)
+{
+    int count;
+    char list[512] = "";
+    const char *const *names = target_names(&count);
+    add_names(list, names, count);
+    names = target_gpus(&count);
+    add_names(list, names, count);
+    return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s': there are %s", arch,
+                list);
+}
+
+/* Of a device without a GPU. */
+static void take_target(fusec_device *device, const Target *target, const char *name)
+{
+    device->target = *target;
+    device->info.ordinal = -1;
+    snprintf(device->info.name, sizeof device->info.name, "%s", name);
+    snprintf(device->info.arch, sizeof device->info.arch, "%.15s", target->arch);
+    snprintf(device->code_arch, sizeof device->code_arch, "%.15s", target->arch);
+}
+
 fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
 {
     OWN_ENVIRONMENT;
@@ -204,20 +234,55 @@ fusec_status fusec_device_cpu(fusec_device **result, fusec_error *error)
         return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     }
     device->cpu = true;
-    device->target = *target;
     device->info.is_cpu = 1;
-    device->info.ordinal = -1;
-    snprintf(device->info.name, sizeof device->info.name, "CPU");
-    snprintf(device->info.arch, sizeof device->info.arch, "%.15s", target->arch);
+    take_target(device, target, "CPU");
+    *result = device;
+    return succeed(error);
+}
+
+static fusec_status open_target(fusec_device *device, const char *arch, fusec_error *error)
+{
+    const Target *target = target_find(arch ? arch : "sm_90a");
+    if (!target) return fail_arch(arch, error);
+    const int cc = atoi(target->arch + strlen("sm_"));
+    device->absent = true;
+    take_target(device, target, target->gpu);
+    device->info.major = cc / 10;
+    device->info.minor = cc % 10;
+    device->info.sms = target->sms;
+    device->info.smem_per_cta = target->smem_per_cta;
+    return FUSEC_OK;
+}
+
+fusec_status fusec_device_target(const char *arch, fusec_device **result, fusec_error *error)
+{
+    OWN_ENVIRONMENT;
+    CLEAR_RESULT(result, "the device", error);
+    fusec_device *device = device_new();
+    if (!device) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
+    if (*targets_open()) device_warn(device, targets_open());
+    fusec_status status = open_target(device, arch, error);
+    if (status != FUSEC_OK) {
+        fusec_device_destroy(device);
+        return status;
+    }
     *result = device;
     return succeed(error);
 }
 
 /* ---- what the others need ---- */
 
+fusec_status fail_absent(const fusec_device *device, fusec_error *error)
+{
+    return fail(error, FUSEC_UNSUPPORTED,
+                "%s is a target: plans are made and saved for it, and nothing runs on it",
+                device->info.arch);
+}
+
 fusec_status device_enter(const fusec_device *device, CurrentContext *current, fusec_error *error)
 {
     *current = (CurrentContext){&device->driver, false};
+    if (device->absent) return fail_absent(device, error);
     if (device_is_inherited(device)) return fail_inherited(error);
     return context_enter(&device->driver, device->context, current, error);
 }
@@ -245,26 +310,6 @@ fusec_status device_nvrtc(fusec_device *device, const Nvrtc **nvrtc, fusec_error
     return status;
 }
 
-static void add_names(char list[512], const char *const *names, int count)
-{
-    for (int i = 0; i < count; i++) {
-        size_t used = strlen(list);
-        snprintf(list + used, 512 - used, "%s%s", used ? ", " : "", names[i]);
-    }
-}
-
-static fusec_status fail_arch(const char *arch, fusec_error *error)
-{
-    int count;
-    char list[512] = "";
-    const char *const *names = target_names(&count);
-    add_names(list, names, count);
-    names = target_gpus(&count);
-    add_names(list, names, count);
-    return fail(error, FUSEC_INVALID_ARGUMENT, "unknown architecture '%s': there are %s", arch,
-                list);
-}
-
 fusec_status device_target(const fusec_device *device, const char *arch, Target *target,
                            const char **code_arch, fusec_error *error)
 {
@@ -274,10 +319,10 @@ fusec_status device_target(const fusec_device *device, const char *arch, Target 
     const Target *other = target_find(arch);
     if (!other) return fail_arch(arch, error);
     int sms = target->sms;
-    bool by_gpu = strcmp(arch, other->arch) != 0;
+    bool by_gpu = strcmp(arch, other->arch) != 0, is_gpu = !device->cpu && !device->absent;
     *target = *other;
-    if (!device->cpu && by_gpu) target->sms = sms;
-    if (!device->cpu && !by_gpu) target_set_device(target, sms, device->memory_rate);
+    if (is_gpu && by_gpu) target->sms = sms;
+    if (is_gpu && !by_gpu) target_set_device(target, sms, device->memory_rate);
     *code_arch = other->arch;
     return FUSEC_OK;
 }

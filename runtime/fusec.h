@@ -2,7 +2,8 @@
  * normalization graphs.
  *
  *     fusec_program   a parsed and checked .fuse file          needs no GPU
- *     fusec_device    a CUDA context, or the CPU evaluator     its compilers and caches
+ *     fusec_device    a CUDA context, the CPU evaluator,       its compilers and caches
+ *                     or a target: a GPU of another machine
  *     fusec_plan      one graph compiled for column sizes      launched for any rows
  *
  * The page goes from simple to explicit to advanced: most programs need only the first
@@ -48,8 +49,8 @@
  *    thread was making or destroying that very object. CUDA does not survive a fork: calls
  *    on a CUDA device or what was made from it answer CUDA_ERROR, and _destroy lets go of
  *    the memory alone.
- *  - libcuda and libnvrtc are opened at run time. Without libcuda there is only the CPU
- *    device, without libnvrtc a CUDA device runs only saved plans.
+ *  - libcuda and libnvrtc are opened at run time. Without libcuda there are only the CPU
+ *    device and targets, without libnvrtc a CUDA device runs only saved plans.
  *  - No CUDA header is needed, neither here nor to build the library. */
 #ifndef FUSEC_H
 #define FUSEC_H
@@ -198,6 +199,15 @@ FUSEC_API fusec_status fusec_device_open(int ordinal, fusec_device **device, fus
  * are finished when they return, streams are ignored, and launching may allocate.
  * Errors: OUT_OF_MEMORY. */
 FUSEC_API fusec_status fusec_device_cpu(fusec_device **device, fusec_error *error);
+
+/* A target: the GPU of another machine as a device. Plans are compiled for it, with NVRTC but
+ * without a driver, and saved; fusec_plan_load takes plans of every architecture, to look at.
+ *   arch   "sm_90a", … or a GPU, "h200", …; NULL: sm_90a
+ * Nothing runs: memory, streams, events and launches answer UNSUPPORTED. It never looks into the
+ * tuning file. Its ordinal is -1, is_cpu 0, and its name the GPU's whose numbers it has.
+ * Errors: INVALID_ARGUMENT for an unknown architecture, OUT_OF_MEMORY. */
+FUSEC_API fusec_status fusec_device_target(const char *arch, fusec_device **device,
+                                           fusec_error *error);
 FUSEC_API void fusec_device_destroy(fusec_device *device);
 
 /* Conveniences for programs without an allocator of their own.
@@ -404,15 +414,16 @@ FUSEC_API void fusec_release_file(void *data, fusec_imported *imported);
 
 /* Writes a plan as one checksummed file: machine code, launch data and the text, for
  * machines without NVRTC. Written to a temporary name, synced and renamed; a file that is
- * replaced gives its owner and mode, links are followed. Plans of the CPU
- * device hold no machine code and cannot be saved: UNSUPPORTED. Errors: IO_ERROR,
- * OUT_OF_MEMORY, UNSUPPORTED. */
+ * replaced gives its owner and mode, links are followed. A machine without a GPU saves the
+ * plans of a target (fusec_device_target). Plans of the CPU device hold no machine code and
+ * cannot be saved: UNSUPPORTED. Errors: IO_ERROR, OUT_OF_MEMORY, UNSUPPORTED. */
 FUSEC_API fusec_status fusec_plan_save(const fusec_plan *plan, const char *path,
                                        fusec_error *error);
 
 /* Reads it back; needs neither NVRTC nor the program. The device must be able to run the
  * plan's architecture (a plan for sm_90a runs on compute capability 9.0 alone), and hold
- * at once all CTAs that wait for each other (very long rows): else UNSUPPORTED.
+ * at once all CTAs that wait for each other (very long rows): else UNSUPPORTED. A target loads
+ * plans of every architecture.
  * Only a regular file of at most 256 MiB is read. A damaged one never does more harm than
  * INVALID_FILE, but it holds machine code, which the GPU runs as it is: unlike the disk cache,
  * which takes nothing that another user could have written, this takes the file that it is
@@ -516,6 +527,8 @@ FUSEC_API fusec_status fusec_program_scalar(const fusec_program *program, size_t
  * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone, as do
  * a NULL and a struct_size that is none. */
 FUSEC_API const char *fusec_plan_graph(const fusec_plan *plan);
+/* What the machine code is for: "sm_90a"; of the CPU device's plans, what the text is for. */
+FUSEC_API const char *fusec_plan_arch(const fusec_plan *plan);
 FUSEC_API size_t fusec_plan_input_count(const fusec_plan *plan);
 FUSEC_API size_t fusec_plan_output_count(const fusec_plan *plan);
 FUSEC_API size_t fusec_plan_tensor_count(const fusec_plan *plan);
@@ -530,15 +543,15 @@ FUSEC_API fusec_status fusec_plan_axis(const fusec_plan *plan, size_t index, fus
 /* What a device is. */
 typedef struct fusec_device_info {
     size_t struct_size; /* sizeof(fusec_device_info), set by the caller */
-    char name[128];     /* "NVIDIA H100 80GB HBM3", "CPU" */
+    char name[128];     /* "NVIDIA H100 80GB HBM3", "CPU", of a target "h100" */
     char arch[16];      /* what plans are made for: "sm_90a" */
     int32_t is_cpu;
-    int32_t ordinal;      /* of the CUDA device; -1 for the CPU */
+    int32_t ordinal;      /* of the CUDA device; -1 for the CPU and a target */
     int32_t major, minor; /* compute capability */
     int32_t sms;          /* multiprocessors */
     int32_t smem_per_cta; /* bytes a CTA may have by opt-in */
     int32_t l2_bytes;
-    int32_t driver_version; /* 13000 for CUDA 13.0; 0 for the CPU */
+    int32_t driver_version; /* 13000 for CUDA 13.0; 0 for the CPU and a target */
     uint64_t memory_bytes;
 } fusec_device_info;
 

@@ -48,6 +48,7 @@ struct fusec_device {
     atomic_int references;
     int generation; /* of the process that opened it: see device_is_inherited */
     bool cpu;
+    bool absent; /* a target: nothing runs on it */
     Driver driver;
     CUdevice handle;
     CUcontext context;
@@ -113,6 +114,8 @@ unsigned device_interval(const fusec_device *device, const LaunchPlan *plan, int
  * and another thread of the parent may have held any of the device's locks. */
 bool device_is_inherited(const fusec_device *device);
 fusec_status fail_inherited(fusec_error *error);
+/* UNSUPPORTED: it would have to run on a target. */
+fusec_status fail_absent(const fusec_device *device, fusec_error *error);
 void device_retain(fusec_device *device);
 void device_warn(fusec_device *device, const char *text);
 fusec_status device_enter(const fusec_device *device, CurrentContext *current, fusec_error *error);

@@ -285,6 +285,7 @@ fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *input
     if (!plan) return fail_null(error, "the plan");
     if (plan->device->cpu)
         return fail(error, FUSEC_UNSUPPORTED, "the CPU device keeps no calls ready");
+    if (plan->device->absent) return fail_absent(plan->device, error);
     Launch launch = {.plan = plan, .inputs = inputs, .outputs = outputs, .scalars = scalars};
     launch.workspace = workspace;
     fusec_status status = open_launch(&launch, error);

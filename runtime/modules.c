@@ -90,6 +90,7 @@ static CodeModule *take_oldest_idle(Modules *modules)
 static fusec_status load_module(fusec_device *device, CodeModule *module, fusec_error *error)
 {
     CurrentContext current;
+    if (device->absent) return FUSEC_OK;
     fusec_status status = device_enter(device, &current, error);
     if (status == FUSEC_OK)
         status = driver_check(&device->driver,

@@ -138,7 +138,7 @@ fusec_status plan_attach(fusec_plan *plan, fusec_error *error)
     if (!plan->entries || !plan->kernels) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     for (int i = 0; i < plan->launch->kernel_count; i++)
         describe_kernel(plan, i, &plan->kernels[i]);
-    return plan->device->cpu ? FUSEC_OK : prepare_functions(plan, error);
+    return plan->device->cpu || plan->device->absent ? FUSEC_OK : prepare_functions(plan, error);
 }
 
 /* ---- creating ---- */
@@ -221,7 +221,7 @@ static fusec_status begin_request(Making *m, const fusec_program *program, const
 static bool may_tune(const Making *m)
 {
     const fusec_device *device = m->plan->device;
-    return !m->options->schedule && !m->options->no_tuning && !device->cpu &&
+    return !m->options->schedule && !m->options->no_tuning && !device->cpu && !device->absent &&
            strcmp(m->request.target.arch, device->target.arch) == 0;
 }
 

@@ -35,6 +35,11 @@ const char *fusec_plan_graph(const fusec_plan *plan)
     return plan ? plan->launch->graph : "";
 }
 
+const char *fusec_plan_arch(const fusec_plan *plan)
+{
+    return plan ? plan->arch : "";
+}
+
 size_t fusec_plan_input_count(const fusec_plan *plan)
 {
     return plan ? (size_t)plan->launch->input_count : 0;

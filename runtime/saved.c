@@ -35,6 +35,7 @@ static fusec_status check_arch(const fusec_device *device, const char *arch, boo
 {
     int cc = strncmp(arch, "sm_", 3) == 0 ? atoi(arch + 3) : 0;
     int own = device->info.major * 10 + device->info.minor;
+    if (device->absent) return FUSEC_OK;
     bool exact = strpbrk(arch + (cc ? 3 : 0), "abcdefghijklmnopqrstuvwxyz") != NULL;
     bool fits = exact ? own == cc : own >= cc && (is_ptx || own / 10 == cc / 10);
     if (cc && fits) return FUSEC_OK;

@@ -42,5 +42,6 @@ Suite *fit_suite(void);
 Suite *table_suite(void);
 Suite *tune_suite(void);
 Suite *limits_suite(void);
+Suite *target_suite(void);
 
 #endif
