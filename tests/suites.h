@@ -13,6 +13,7 @@ Suite *choice_suite(void);
 Suite *prop_suite(void);
 Suite *grad_suite(void);
 Suite *mutants_suite(void);
+Suite *failing_suite(void);
 Suite *keys_suite(void);
 Suite *options_suite(void);
 Suite *graph_suite(void);
