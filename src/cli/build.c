@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* One architecture; all that the launcher points to. */
 typedef struct {
@@ -114,38 +115,67 @@ static const char *build_command(const Options *o, const LaunchPlan *plan, const
     return text_string(text);
 }
 
-static int save_text(const Options *o, const char *name, const char *ending, const char *text,
-                     size_t length)
+/* The folder of the launcher; *made: it was not there before. */
+static int make_folder(const Options *o, bool *made)
 {
-    const char *path = arena_format(o->arena, "%s/%s%s", o->output, name, ending);
-    return save_result(o->arena, path, text, length);
+    *made = mkdir(o->output, 0777) == 0;
+    if (*made || errno == EEXIST) return EXIT_DONE;
+    complain(NULL, "cannot make the folder %s: %s", o->output, strerror(errno));
+    return EXIT_MACHINE;
 }
 
-typedef void PrintPart(Text *out, const Launcher *l);
+/* A file of the launcher; `result` is its temporary file. */
+typedef struct {
+    const char *ending, *text;
+    Result result;
+} Part;
 
-static int save_part(const Options *o, const Launcher *l, const char *ending, PrintPart *print)
+typedef LIST(Part) Parts;
+
+static void add_part(Arena *arena, Parts *parts, const char *ending, const char *text)
 {
-    Text *out = text_new(o->arena);
+    *list_push(arena, parts) = (Part){.ending = ending, .text = text, .result = {.fd = -1}};
+}
+
+static const char *printed(Arena *arena, const Launcher *l, void print(Text *, const Launcher *))
+{
+    Text *out = text_new(arena);
     print(out, l);
-    return save_text(o, l->name, ending, text_string(out), out->length);
+    return text_string(out);
 }
 
+static Parts list_parts(Arena *arena, const Launcher *l, const Built *built)
+{
+    Parts parts = {0};
+    for (int i = 0; i < l->count; i++)
+        add_part(arena, &parts, arena_format(arena, ".%s.cu", l->plans[i].arch),
+                 built[i].compilation.cuda);
+    add_part(arena, &parts, ".h", printed(arena, l, print_launcher_header));
+    add_part(arena, &parts, ".c", printed(arena, l, print_launcher_source));
+    add_part(arena, &parts, ".json", printed(arena, l, print_launcher_json));
+    return parts;
+}
+
+static bool write_part(const Options *o, const Launcher *l, Part *part)
+{
+    const char *path = arena_format(o->arena, "%s/%s%s", o->output, l->name, part->ending);
+    return open_result(o->arena, path, &part->result) &&
+           write_result(&part->result, part->text, strlen(part->text));
+}
+
+/* No file gets its name before all are written: they belong together. */
 static int save_launcher(const Options *o, const Launcher *l, const Built *built)
 {
-    if (mkdir(o->output, 0777) != 0 && errno != EEXIST) {
-        complain(NULL, "cannot make the folder %s: %s", o->output, strerror(errno));
-        return EXIT_MACHINE;
-    }
-    int status = EXIT_DONE;
-    for (int i = 0; i < l->count && status == EXIT_DONE; i++) {
-        const char *cuda = built[i].compilation.cuda;
-        status = save_text(o, l->name, arena_format(o->arena, ".%s.cu", l->plans[i].arch), cuda,
-                           strlen(cuda));
-    }
-    if (status == EXIT_DONE) status = save_part(o, l, ".h", print_launcher_header);
-    if (status == EXIT_DONE) status = save_part(o, l, ".c", print_launcher_source);
-    if (status == EXIT_DONE) status = save_part(o, l, ".json", print_launcher_json);
-    return status;
+    bool made;
+    int status = make_folder(o, &made);
+    if (status != EXIT_DONE) return status;
+    Parts parts = list_parts(o->arena, l, built);
+    bool good = true;
+    for (int i = 0; i < parts.count && good; i++) good = write_part(o, l, &parts.data[i]);
+    for (int i = 0; i < parts.count && good; i++) good = close_result(&parts.data[i].result);
+    for (int i = 0; i < parts.count && !good; i++) drop_result(&parts.data[i].result);
+    if (!good && made) rmdir(o->output);
+    return good ? EXIT_DONE : EXIT_MACHINE;
 }
 
 static const char *join_archs(const Options *o, const Launcher *l)
