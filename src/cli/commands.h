@@ -15,6 +15,7 @@ int command_fmt(Options *o);
 int command_grad(Options *o);
 int command_gradcheck(Options *o);
 int command_build(Options *o);
+int command_plan(Options *o);
 int command_cache(Options *o);
 
 #endif

@@ -27,6 +27,7 @@ static int dispatch(Options *o)
     case COMMAND_GRAD: return command_grad(o);
     case COMMAND_GRADCHECK: return command_gradcheck(o);
     case COMMAND_BUILD: return command_build(o);
+    case COMMAND_PLAN: return command_plan(o);
     case COMMAND_CACHE: return command_cache(o);
     case COMMAND_COUNT: break;
     }

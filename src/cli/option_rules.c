@@ -12,8 +12,8 @@ static bool is_same_file(const char *one, const char *other)
 
 static bool takes_several(const Options *o)
 {
-    return o->command == COMMAND_CHECK || (o->command == COMMAND_FMT && (o->write || o->check)) ||
-           o->command == COMMAND_GRADCHECK;
+    return o->command == COMMAND_CHECK || o->command == COMMAND_PLAN ||
+           (o->command == COMMAND_FMT && (o->write || o->check)) || o->command == COMMAND_GRADCHECK;
 }
 
 static bool check_file_count(const Options *o)
@@ -31,7 +31,8 @@ static bool check_file_count(const Options *o)
     if (o->files.count == 0 && !o->fit) {
         complain(
             arena_format(o->arena, "usage: fusec %s %s", word, command_info[o->command].arguments),
-            o->command == COMMAND_CACHE ? "`fusec %s` needs a verb" : "`fusec %s` needs a FILE",
+            o->command == COMMAND_CACHE || o->command == COMMAND_PLAN ? "`fusec %s` needs a verb"
+                                                                      : "`fusec %s` needs a FILE",
             word);
         return false;
     }
@@ -108,7 +109,55 @@ static bool check_file_use(const Options *o)
     return true;
 }
 
+/* The first flag that this verb of `fusec plan` has no use for; NULL: none. */
+static const char *stray_plan_flag(const Options *o, PlanVerb verb)
+{
+    const struct {
+        bool given;
+        PlanVerb of;
+        const char *flag;
+    } flags[] = {{o->arch, PLAN_SAVE, "--arch"},
+                 {o->graph, PLAN_SAVE, "--graph"},
+                 {o->outputs, PLAN_SAVE, "--outputs"},
+                 {o->schedule, PLAN_SAVE, "--schedule"},
+                 {o->no_tuning, PLAN_SAVE, "--no-tuning"},
+                 {o->output, PLAN_SAVE, "-o"},
+                 {o->json, PLAN_SHOW, "--json"},
+                 {o->in, PLAN_RUN, "--in"},
+                 {o->out, PLAN_RUN, "--out"},
+                 {o->settings.count, PLAN_RUN, "--set"}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].given && flags[i].of != verb) return flags[i].flag;
+    return NULL;
+}
+
+static bool check_plan(const Options *o)
+{
+    int verb;
+    if (o->command != COMMAND_PLAN) return true;
+    if (!parse_word("plan verb", o->files.data[0], plan_words, PLAN_VERBS, &verb)) return false;
+    const char *word = plan_words[verb], *stray = stray_plan_flag(o, (PlanVerb)verb);
+    const bool saves = verb == PLAN_SAVE;
+    if (o->files.count != 2)
+        complain(saves ? "fusec plan save norm.fuse N=4096 -o norm.plan"
+                       : arena_format(o->arena, "fusec plan %s norm.plan", word),
+                 o->files.count < 2 ? "`fusec plan %s` needs a FILE"
+                                    : "`fusec plan %s` takes one FILE",
+                 word);
+    else if (stray)
+        complain(NULL, "`fusec plan %s` has no option %s", word, stray);
+    else if (verb == PLAN_SHOW && o->sizes.count)
+        complain(NULL, "`fusec plan show` takes no axis sizes");
+    else if (saves && (!o->output || !strcmp(o->output, "-")))
+        complain("fusec plan save norm.fuse N=4096 -o norm.plan",
+                 "`fusec plan save` writes a file: name it by -o FILE");
+    else
+        return true;
+    return false;
+}
+
 bool check_combination(const Options *o)
 {
-    return check_file_count(o) && check_command(o) && check_device(o) && check_file_use(o);
+    return check_file_count(o) && check_command(o) && check_plan(o) && check_device(o) &&
+           check_file_use(o);
 }

@@ -34,6 +34,8 @@ const char *const emit_words[EMIT_COUNT] = {
     [EMIT_DOT] = "dot",
 };
 
+const char *const plan_words[PLAN_VERBS] = {"save", "show", "run"};
+
 const char *const device_words[DEVICE_COUNT] = {"cuda", "cpu", "sim"};
 
 /* `fusec tune` takes one device only; neither it nor `fusec bench` runs on the simulator. */

@@ -37,6 +37,9 @@ typedef enum {
     EMIT_COUNT
 } EmitKind;
 
+typedef enum { PLAN_SAVE, PLAN_SHOW, PLAN_RUN, PLAN_VERBS } PlanVerb;
+extern const char *const plan_words[PLAN_VERBS];
+
 typedef struct {
     const char *name;
     double value;
@@ -52,7 +55,7 @@ typedef struct {
 typedef struct {
     Arena *arena;
     Command command;
-    LIST(const char *) files; /* of CACHE: its verb */
+    LIST(const char *) files; /* of CACHE: its verb; of PLAN: its verb, then FILE */
     LIST(AxisSize) sizes;     /* each axis once */
     LIST(Setting) settings;
     LIST(Layout) strides, offsets;

@@ -76,6 +76,7 @@ static int fit_tensor(const Session *s, InputFile *file, const Param *p, const T
         const char *hint = arena_format(
             s->arena, "convert it, or declare %s : %s%s in %s", t->name, dtype_info[t->dtype].fuse,
             p->scalar ? "" : axes_text(s->arena, g, p->axes), s->options->files.data[0]);
+        if (!s->program.text) hint = "convert it"; /* a saved plan */
         complain(hint, "%s: %s is %s, the graph wants %s (%s)", file->path, t->name,
                  dtype_info[t->dtype].safetensors, dtype_info[p->dtype].safetensors,
                  dtype_info[p->dtype].fuse);
