@@ -402,6 +402,10 @@ install: all
 	    'Version: $(VERSION)' 'Libs: -L$${libdir} -lfusec -lm' \
 	    'Libs.private: -ldl -lpthread' 'Cflags: -I$${includedir}' \
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/fusec.pc
+	install -d $(DESTDIR)$(PREFIX)/lib/cmake/fusec
+	for file in fusec-config fusec-config-version; do \
+	    sed 's/@VERSION@/$(VERSION)/g; s/@ABI@/$(ABI)/g' runtime/cmake/$$file.cmake.in \
+	        > $(DESTDIR)$(PREFIX)/lib/cmake/fusec/$$file.cmake || exit 1; done
 
 ## clean      remove build/
 clean:

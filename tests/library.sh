@@ -12,6 +12,7 @@ check() {    # WHAT COMMAND...
     "${@:2}" || fail "$1"
 }
 absent() { ! grep -q "$@"; }
+fails() { ! "$@"; }
 unset LD_LIBRARY_PATH FUSEC_NVRTC CUDA_HOME CUDA_PATH VIRTUAL_ENV CONDA_PREFIX
 export FUSEC_CACHE_DIR=$work/cache FUSEC_TUNING_FILE=/dev/null
 
@@ -60,6 +61,38 @@ check 'nothing links with what pkg-config says' gcc $work/there.c $(pkg-config -
 check 'a program asks for another name' grep -q 'libfusec\.so\.0' <(readelf -dW $work/there)
 check 'an installed library is not found' env LD_LIBRARY_PATH=$work/root/usr/lib $work/there >/dev/null
 check 'the static library does not link' gcc $work/there.c $(pkg-config --cflags fusec) $work/root/usr/lib/libfusec.a -lm -o $work/static
+
+# ---- found by CMake ----
+cmake_finds() {    # VERSION: whether find_package takes the package for it
+    mkdir -p $work/cmake
+    cat >$work/cmake/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.12)
+project(there C)
+find_package(fusec $1 REQUIRED)
+add_executable(shared there.c)
+target_link_libraries(shared PRIVATE fusec::fusec)
+add_executable(static there.c)
+target_link_libraries(static PRIVATE fusec::fusec_static)
+END
+    cp $work/there.c $work/cmake
+    rm -rf $work/cmake/build
+    cmake -S $work/cmake -B $work/cmake/build -DCMAKE_PREFIX_PATH=$tree >$work/cmake.out 2>&1
+}
+if command -v cmake >/dev/null; then
+    tree=$work/moved/fusec    # the package may lie elsewhere than where it was installed
+    mkdir -p $work/moved
+    cp -r $work/root/usr $tree
+    for wanted in '' 0.3 "$version" "$version EXACT" 0.2...0.9; do check "find_package(fusec $wanted) fails" cmake_finds "$wanted"; done
+    for wanted in 0.2 0.4 1 0.3.99 "0.3.99 EXACT" 0.4...0.9 0.1...0.2; do check "find_package(fusec $wanted) takes $version" fails cmake_finds "$wanted"; done
+    check 'find_package(fusec) fails' cmake_finds "$version"
+    check 'CMake builds nothing with it' cmake --build $work/cmake/build >$work/cmake.out 2>&1
+    check 'the program of CMake does not find the shared library' $work/cmake/build/shared >/dev/null
+    check 'it asks for another name' grep -q 'libfusec\.so\.0' <(readelf -dW $work/cmake/build/shared)
+    check 'the static program of CMake does not run' $work/cmake/build/static >/dev/null
+    check 'the static program asks for the shared library' absent libfusec <(readelf -dW $work/cmake/build/static)
+else
+    echo '-- the library: find_package, skipped: there is no cmake'
+fi
 
 # ---- nothing from the working directory ----
 # Libraries that tell when they are loaded, wherever a relative path could lead to.
