@@ -16,6 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ROWS = "graph rows[M, N](x : f32[M, N], s : f32 = 2) -> (y : f32[M, N], t : f32[N]) { y = x * s - mean[N](x)  t = sum[M](x) }"
 
 
+def resident():
+    """KiB of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() // 1024
+
+
 def random(*shape, dtype=np.float32):
     return np.random.default_rng(7).standard_normal(shape).astype(dtype)
 
@@ -151,14 +156,25 @@ class Errors(unittest.TestCase):
 
     def test_failing_calls_hold_memory(self):
         program, x = fusec.Program(ROWS), random(2, 4)
+        two = fusec.Program("graph a[N](x : f32[N]) -> (y : f32[N]) { y = x }\ngraph b[N](x : i32[N]) -> (y : i32[N]) { y = x }")
+        calls = [
+            lambda: fusec.Program("graph g("),
+            lambda: fusec.Program("graph g[N](x : f32[N]) -> (y : f32[N]) { y = z }"),
+            lambda: fusec.Program('import "nothing.fuse"'),
+            lambda: fusec.Program.open("/nowhere.fuse"),
+            lambda: program(x[0]), lambda: program(x.astype(np.float64)), lambda: program(x, u=1), lambda: program(),
+            lambda: program.cuda(N=-1), lambda: program.cuda(N=4, outputs=["u"]), lambda: program.cuda(N=4, arch="sm_1"),
+            lambda: program.explain(Q=1), lambda: program.with_dtypes({"u": "f32"}),
+            lambda: two(x[0]), lambda: two.cuda(N=4, graph="c"), lambda: two.grad("b"),
+        ]
         before = 0
-        for i in range(4000):
-            for call in (lambda: fusec.Program("graph g("), lambda: program(x[0]), lambda: program.cuda(N=-1)):
+        for i in range(2500):    # 40,000 calls
+            for call in calls:
                 with self.assertRaises(fusec.Error):
                     call()
-            if i == 400:
-                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 4096)    # KiB
+            if i == 500:
+                before = resident()
+        self.assertLess(resident() - before, 1024)
 
 
 if __name__ == "__main__":
