@@ -2,7 +2,7 @@
  * injector. What fails is said on stderr and tried once more: a call that failed must not have
  * broken the next. Exit 3: something failed; 1: an argument was refused, which none should be.
  *
- *     calls cpu|gpu|saved|files|grad|cache */
+ *     calls cpu|gpu|saved|target|files|grad|cache */
 #include "fusec.h"
 
 #include <stdbool.h>
@@ -154,6 +154,21 @@ static void load_and_launch(fusec_device *device, const char *path)
     fusec_plan_destroy(plan);
 }
 
+/* A plan of a machine without a GPU. */
+static void save_for_target(fusec_device *device)
+{
+    fusec_error error;
+    fusec_plan *plan = NULL, *loaded = NULL;
+    fusec_program *program = parse();
+    if (program && DO(fusec_plan_create(device, program, "zero", NULL, 0, NULL, &plan, &error)) &&
+        DO(fusec_plan_save(plan, "zero.plan", &error)) &&
+        DO(fusec_plan_load(device, "zero.plan", &loaded, &error)))
+        printf("%s for %s\n", fusec_plan_graph(loaded), fusec_plan_arch(loaded));
+    fusec_plan_destroy(loaded);
+    fusec_plan_destroy(plan);
+    fusec_program_destroy(program);
+}
+
 static int print_entry(void *data, const fusec_cache_entry *entry)
 {
     (void)data;
@@ -192,6 +207,8 @@ int main(int argc, char **argv)
     } else if (!strcmp(what, "saved")) {
         if (DO(fusec_device_open(0, &device, &error))) plan_and_launch(device, "zero", "zero.plan");
         if (device && !failed) load_and_launch(device, "zero.plan");
+    } else if (!strcmp(what, "target")) {
+        if (DO(fusec_device_target("sm_90a", &device, &error))) save_for_target(device);
     } else if (!strcmp(what, "files")) {
         open_files();
     } else if (!strcmp(what, "grad")) {

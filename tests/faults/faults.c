@@ -278,6 +278,7 @@ static void make_before(void)
         {"", "emit zero.fuse --emit=cubin -o old.txt", 0},
         {"", "run zero.fuse --device cuda", GPU},
         {"", "tune zero.fuse", GPU},
+        {"", "plan save zero.fuse --arch sm_90a -o zero.plan", 0},
     };
     empty_folder(before_folder);
     make_folders(before_folder);
