@@ -39,10 +39,11 @@ gcc $strict -std=c11 -D_GNU_SOURCE -Isrc -Iruntime -I$work/kernels -c tests/laun
 link linked '' $work/libcuda.so.1
 link opened -DFUSEC_DLOPEN ''
 
-# The program in docs/howto/vendoring.md compiles, and the lines of the header that it shows are there.
+# The programs in docs/howto/vendoring.md compile, and the lines of the header that it shows are there.
 build examples/layernorm_bwd.fuse N=4096 --arch sm_80,sm_90a
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' docs/howto/vendoring.md >$work/vendoring.c
-gcc $strict -std=c11 -I$work/kernels -c $work/vendoring.c -o $work/vendoring.o
+gcc $strict -std=c11 -Iruntime -I$work/kernels -c $work/vendoring.c -o $work/vendoring.o
+gcc -std=gnu99 -O1 -Wall -Wextra -Werror $include -c $work/kernels/layernorm_bwd_N4096.c -o $work/gnu99.o
 words() { sed 's/  */ /g; s/^ //' "$@"; }
 awk '/^```text$/ { on = 1; next } /^```$/ { on = 0 } on' docs/howto/vendoring.md | words | while read -r line; do
     words $work/kernels/layernorm_bwd_N4096.h | grep -qxF -e "$line" || { echo "docs/howto/vendoring.md: no line $line"; exit 1; }

@@ -88,6 +88,18 @@ assert [(s["name"], s["default"]) for s in plan["scalars"]] == [("k", 2), ("e", 
 assert [(o["name"], o["computed"]) for o in plan["outputs"]] == [("y", True), ("s", True)]
 assert plan["kernels"][0]["threads"] > 0 and len(plan["kernels"][0]["grid"]) == 3 and plan["workspace_bytes"] >= 0
 END
+if [ -e "$stub" ]; then    # which does not know it
+    expect 0 '' plan save "$norm" --arch sm_120a -o later.plan
+    expect 0 '^code: ptx of ' plan show later.plan
+fi
+
+# what docs/howto/vendoring.md shows, but for numbers that another NVRTC may have
+"$fusec" plan save "$root/examples/layernorm_bwd.fuse" N=4096 --arch sm_90a -o page.plan &&
+    "$fusec" plan show page.plan | sed 's/ threads, .*/ threads/; /^code/d' >page.now
+awk '/^    fusec plan show / { on = 1; next } on && /^    / { print substr($0, 5) } on && !/^    / && NF { exit }' \
+    "$root/docs/howto/vendoring.md" | sed 's/ threads, .*/ threads/; /^code/d' >page
+tests=$((tests + 1))
+{ [ -s page ] && cmp -s page page.now; } || { diff page page.now; fail 'docs/howto/vendoring.md shows another plan'; }
 head -c 400 zero.plan >short.plan
 expect 1 'no plan file, or a damaged one' plan show short.plan
 { head -c 600 zero.plan; printf x; tail -c +602 zero.plan; } >changed.plan
