@@ -69,27 +69,32 @@ deps:
 
 build/gen/scan.c: grammar/fuse.re
 	@mkdir -p $(@D)
-	re2c -W -Werror -i --no-generation-date --no-version -o $@ $<
+	@echo gen $@
+	@re2c -W -Werror -i --no-generation-date --no-version -o $@ $<
 
 build/gen/fuse.c: grammar/fuse.y
 	@mkdir -p $(@D)
-	lemon -dbuild/gen -q -l $<
+	@echo gen $@
+	@lemon -dbuild/gen -q -l $<
 build/gen/fuse.h: build/gen/fuse.c
 
 build/gen/version.inc: runtime/fusec.h
 	@mkdir -p $(@D)
-	sed -n 's/^#define FUSEC_VERSION//p' $< > $@
+	@echo gen $@
+	@sed -n 's/^#define FUSEC_VERSION//p' $< > $@
 
 # What the simulator compiles texts after.
 build/gen/sim.h: tests/sim/sim.h tests/sim/twins.h
 	@mkdir -p $(@D)
-	cat $^ > $@
+	@echo gen $@
+	@cat $^ > $@
 
 # A text as the bytes of a C array, closed by a zero.
 # The tables of measured schedules, NAME of src/targets/ARCH_NAME.tuned each.
 build/gen/tables.inc: $(wildcard src/targets/*.tuned)
 	@mkdir -p $(@D)
-	{ for f in $^; do n=$${f##*_}; echo "static const char table_$${n%.tuned}[] = {"; \
+	@echo gen $@
+	@{ for f in $^; do n=$${f##*_}; echo "static const char table_$${n%.tuned}[] = {"; \
 	    od -An -v -tu1 $$f | sed 's/  */,/g; s/^,//; s/$$/,/'; echo '0};'; done; \
 	    echo 'static const struct { const char *gpu, *rows; } tables[] = {'; \
 	    for f in $^; do n=$${f##*_}; n=$${n%.tuned}; echo "{\"$$n\", table_$$n},"; done; echo '{"", ""}};'; } > $@
@@ -102,18 +107,21 @@ build/gen/launcher_types.inc: src/codegen/launcher/types.c
 build/gen/launcher_launch.inc: src/codegen/launcher/launch.c
 build/gen/%.inc:
 	@mkdir -p $(@D)
-	{ od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo 0; } > $@
+	@echo gen $@
+	@{ od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; echo 0; } > $@
 
 # The device helpers, in the order in which texts print them.
 PRELUDE  = $(addprefix src/codegen/prelude/,$(addsuffix .cuh,types vector copy store reduce online moments barrier row \
            ring cluster group sums column_moments))
 build/gen/prelude.cuh: $(PRELUDE)
 	@mkdir -p $(@D)
-	grep -hv '^//:' $(PRELUDE) > $@
+	@echo gen $@
+	@grep -hv '^//:' $(PRELUDE) > $@
 
 # The same as a header, for texts that include it (--prelude include): all sections, without the marks.
 build/fusec.cuh: build/gen/prelude.cuh runtime/fusec.h
-	{ echo '// fusec.cuh: the device helpers that kernels of fusec $(VERSION) call (fusec FILE --prelude include).'; \
+	@echo gen $@
+	@{ echo '// fusec.cuh: the device helpers that kernels of fusec $(VERSION) call (fusec FILE --prelude include).'; \
 	  echo '#ifndef FUSEC_CUH'; echo '#define FUSEC_CUH'; echo; \
 	  sed '/^\/\/@ /d; s/ *\/\/? .*//' $<; \
 	  echo '#endif'; } > $@
@@ -121,8 +129,9 @@ build/fusec.cuh: build/gen/prelude.cuh runtime/fusec.h
 # The names of the suites that tests/suites.h declares.
 build/gen/suites.inc: tests/suites.h
 	@mkdir -p $(@D)
-	sed -n 's/^Suite \*\([a-z0-9_]*\)(void);.*/"\1",/p' $< > build/gen/suite_names.inc
-	sed -n 's/^Suite \*\([a-z0-9_]*\)(void);.*/\1,/p' $< > $@
+	@echo gen $@
+	@sed -n 's/^Suite \*\([a-z0-9_]*\)(void);.*/"\1",/p' $< > build/gen/suite_names.inc
+	@sed -n 's/^Suite \*\([a-z0-9_]*\)(void);.*/\1,/p' $< > $@
 
 # ---- objects, program, libraries ---------------------------------------------------------------
 

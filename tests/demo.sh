@@ -2,21 +2,33 @@
 # make demo: one layer-norm backward from the text to verified results.
 set -eu
 cd "$(dirname "$0")/.."
+export PATH="$PWD/build:$PATH"
 file=examples/layernorm_bwd.fuse
-say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
-[ -t 1 ] || say() { printf '\n$ %s\n' "$*"; }
+cuda=build/layernorm_bwd.cu
+bold=$(tput bold 2>/dev/null) plain=$(tput sgr0 2>/dev/null) || bold= plain=
+[ -t 1 ] && [ -z "${NO_COLOR:-}" ] || bold= plain=
+# shows COMMAND..., and runs it
+show() { printf '\n%s$ %s%s\n' "$bold" "$*" "$plain"; "$@"; }
+tell() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
-say cat $file
-cat $file
-say "fusec check $file     (says nothing where there is no error)"
-build/fusec check $file
-say fusec explain $file
-build/fusec explain $file
-say "fusec $file     (the first kernel; the helpers it calls come before it)"
-build/fusec $file -o build/layernorm_bwd.cu
-sed -n '/^\/\/ layernorm_bwd/,/^}/{p;/^}/q}' build/layernorm_bwd.cu
-echo "($(wc -l <build/layernorm_bwd.cu) lines in all: build/layernorm_bwd.cu)"
-say fusec run $file M=512 N=1024 --verify
-build/fusec run $file M=512 N=1024 --verify
-say "fusec run $file M=64 N=1024 --device sim --verify     (the CUDA for these sizes, on the CPU)"
-build/fusec run $file M=64 N=1024 --device sim --verify
+# From the kernel's formulas to how it is launched, and its loop over rows.
+kernel() {
+    awk '/^\/\/ layernorm_bwd \(/ { on = 1 } on && /^\/\/$/ { print "..."; on = 0 }
+        /^    for \(long long row/ { on = 1 } on { print } on && /^    }$/ { exit }' "$1"
+}
+
+tell "With build/ in the path (export PATH=\$PWD/build:\$PATH):"
+show cat $file
+show fusec check $file && echo "(no output: no errors)"
+show fusec explain $file
+show fusec $file -o $cuda
+tell "The kernel's formulas and its loop over rows, of $(wc -l <$cuda) lines in $cuda:"
+kernel $cuda
+tell "The CUDA for 64 rows of 1024 columns, thread by thread on the simulator, against an f64 reference:"
+show fusec run $file M=64 N=1024 --device sim --verify
+if [ -e /dev/nvidiactl ]; then
+    tell "The same on the GPU:"
+    show fusec run $file --verify
+else
+    tell "No GPU here. On one, leave out --device:  fusec run $file --verify"
+fi
