@@ -2,6 +2,7 @@
 # The documentation tells the truth: every ```fuse fence is a program without errors, every
 # ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest), and every line
 # of a ```cuda fence but `...` is one of what `<!-- cuda: COMMAND -->` before it prints.
+# The ```c fences behind `<!-- compile -->` of a page are one file, which compiles, and runs on the CPU where it has a main.
 # examples/embed.c does what it says. The Python in docs/howto/pytorch.md and examples/ is run by `make check-torch`.
 set -u
 cd "$(dirname "$0")/.."
@@ -10,18 +11,23 @@ work=build/docs
 rm -rf $work
 mkdir -p $work
 
-# Cuts the fences out: NUMBER.fuse, NUMBER.sh, NUMBER.output, each with its place in NUMBER.place.
+# Cuts the fences out: NUMBER.fuse, NUMBER.sh, NUMBER.output, each with its place in NUMBER.place. A program behind
+# `<!-- file: build/NAME.fuse -->` goes there as well, for the commands below it.
 for file in README.md $(find docs -name "*.md" | sort); do
     awk -v work=$work -v base="$(tr / - <<<"${file%.md}")" -v file=$file '
+    /^<!-- file: build\// { path = $3; next }
     !kind && /^```(fuse|sh|output)$/ {
         kind = substr($0, 4)
+        if (path) printf "" > path
+        copy = path
+        path = ""
         out = sprintf("%s/%s.%04d.%s", work, base, ++n, kind)
         print file ":" FNR > (out ".place")
         printf "" > out
         next
     }
-    kind && /^```$/ { kind = ""; close(out); next }
-    kind { print > out }' $file
+    kind && /^```$/ { kind = ""; close(out); if (copy) close(copy); next }
+    kind { print > out; if (copy) print > copy }' $file
 done
 
 tests/links.py || exit 1
@@ -68,5 +74,19 @@ for other in rmsnorm_bwd softmax; do
         bad=$((bad + 1))
     }
 done
-echo "-- docs: $programs programs, $outputs outputs and $cuda lines of CUDA, $bad wrong"
+pages=0
+for file in $(grep -lxF '<!-- compile -->' docs/*.md docs/*/*.md); do
+    pages=$((pages + 1))
+    source=$work/$(tr / - <<<"${file%.md}").c
+    awk -v file=$file '/^<!-- compile -->$/ { marked = 1; next } /^```c$/ && marked { on = 1; print "#line " FNR + 1 " \"" file "\""; next }
+        /^```$/ { on = marked = 0 } on' $file >$source
+    flags="-Wall -Wextra -Werror -Iruntime"
+    if grep -q '^int main(' $source; then
+        gcc $flags $source -Lbuild -lfusec -lm -o ${source%.c} && ${source%.c} >$work/page.out 2>&1 ||
+            { cat $work/page.out; echo "$file: its program fails"; bad=$((bad + 1)); }
+    else
+        gcc $flags -c $source -o ${source%.c}.o || bad=$((bad + 1))
+    fi
+done
+echo "-- docs: $programs programs, $outputs outputs, $cuda lines of CUDA and C of $pages pages, $bad wrong"
 [ $bad = 0 ]
