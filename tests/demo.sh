@@ -19,7 +19,8 @@ kernel() {
 
 tell "With build/ in the path (export PATH=\$PWD/build:\$PATH):"
 show cat $file
-show fusec check $file && echo "(no output: no errors)"
+show fusec check $file
+echo "(no output: no errors)"
 show fusec explain $file
 show fusec $file -o $cuda
 tell "The kernel's formulas and its loop over rows, of $(wc -l <$cuda) lines in $cuda:"

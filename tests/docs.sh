@@ -64,7 +64,7 @@ for fence in $(ls $work | grep -E '\.(sh|output)$'); do
     fi
     diff -u --label "$(cat $work/$fence.place)" --label now $expected $work/now || bad=$((bad + 1))
 done
-# The program that README builds. FUSEC_NVRTC is no NVRTC, so it sees no GPU either.
+# The program that docs/howto/embedding.md builds. FUSEC_NVRTC is no NVRTC, so it sees no GPU either.
 export LD_LIBRARY_PATH=build CUDA_VISIBLE_DEVICES=
 gcc -Wall -Wextra -Werror examples/embed.c -Iruntime -Lbuild -lfusec -lm -o $work/embed || bad=$((bad + 1))
 $work/embed examples/layernorm_bwd.fuse >$work/embed.out 2>&1 || { cat $work/embed.out; bad=$((bad + 1)); }
@@ -82,7 +82,7 @@ for file in $(grep -lxF '<!-- compile -->' docs/*.md docs/*/*.md); do
         /^```$/ { on = marked = 0 } on' $file >$source
     flags="-Wall -Wextra -Werror -Iruntime"
     if grep -q '^int main(' $source; then
-        gcc $flags $source -Lbuild -lfusec -lm -o ${source%.c} && ${source%.c} >$work/page.out 2>&1 ||
+        { gcc $flags $source -Lbuild -lfusec -lm -o ${source%.c} && ${source%.c}; } >$work/page.out 2>&1 ||
             { cat $work/page.out; echo "$file: its program fails"; bad=$((bad + 1)); }
     else
         gcc $flags -c $source -o ${source%.c}.o || bad=$((bad + 1))
