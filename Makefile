@@ -274,7 +274,7 @@ checks:
 	@echo '-- suites' && $(call run_suites,build)
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
-	@echo '-- suites under ASan and UBSan' && export CK_DEFAULT_TIMEOUT=60 CK_EXCLUDE_TAGS="slow fork" && \
+	@echo '-- suites under ASan and UBSan' && export CK_FORK=no CK_EXCLUDE_TAGS="slow fork" && \
 	    $(call run_suites,build/asan)
 	@tests/golden.sh
 	@echo '-- the command line, under ASan and UBSan and as it is, and what else takes one core'

@@ -440,7 +440,7 @@ static int added_count;
 const char *target_table(const Target *target)
 {
     if (target->no_table) return "";
-    for (int i = added_count - 1; i >= 0; i--)
+    for (int i = 0; i < added_count; i++)
         if (!strcmp(added_tables[i].gpu, target->gpu)) return added_tables[i].rows;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (!strcmp(tables[i].gpu, target->gpu)) return tables[i].rows;
@@ -449,11 +449,15 @@ const char *target_table(const Target *target)
 
 bool target_add_table(const char *gpu, const char *rows)
 {
-    if (added_count == MOST_TABLES || strlen(gpu) >= NAME) return false;
+    int at = 0;
+    while (at < added_count && strcmp(added_tables[at].gpu, gpu)) at++;
+    if (at == MOST_TABLES || strlen(gpu) >= NAME) return false;
     char *own = strdup(rows);
     if (!own) return false;
-    strcpy(added_tables[added_count].gpu, gpu);
-    added_tables[added_count++].rows = own;
+    free(added_tables[at].rows);
+    strcpy(added_tables[at].gpu, gpu);
+    added_tables[at].rows = own;
+    if (at == added_count) added_count++;
     return true;
 }
 

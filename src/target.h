@@ -83,7 +83,7 @@ int target_measured(const Target *target, int *constants);
  * before other threads ask for targets. */
 bool target_add(const char *text, char why[128]);
 /* Rows of schedules that were measured on a GPU (schedule/table.c says how they are written), "" if
- * there are none; those of a GPU in place of others. */
+ * there are none. Those that are added replace the GPU's earlier ones, on the same condition. */
 const char *target_table(const Target *target);
 bool target_add_table(const char *gpu, const char *rows);
 /* Such a text. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { STACK_BYTES = 256 << 10, REPEATS = 2, SMALL = 4000, FACTOR = 4, MOST_GROWTH = 8 };
+enum { STACK_BYTES = 256 << 10, REPEATS = 2, SMALL = 2000, FACTOR = 4, MOST_GROWTH = 8 };
 static const double slack = 0.05; /* seconds: what a busy machine may add */
 
 /* ---- the shapes ---- */

@@ -49,5 +49,5 @@ run emit $work/functions.fuse --emit=dot
 run fmt $work/statements.fuse
 
 timeout 100 build/growth >$work/table || { cat $work/table; echo "FAILED: growth"; bad=1; }
-[ $bad = 0 ] && echo "-- growth: $(wc -l <$work/table) shapes of programs with up to 16000 values, and three that are long or deep"
+[ $bad = 0 ] && echo "-- growth: $(wc -l <$work/table) shapes of programs with up to 8000 values, and three that are long or deep"
 exit $bad

@@ -139,7 +139,6 @@ list_groups() {
     echo "examples/group_norm.fuse B=1 G=3 C=4 S=4168 --sms 32 --schedule row:cluster=32,ctas=32"
     echo "examples/cross_entropy.fuse M=3 N=16651 --sms 32 --schedule row:cluster=32,ctas=32"
     echo "examples/softmax_bwd.fuse M=5 N=16648 --sms 32 --schedule row:cluster=32,ctas=64"
-    echo "examples/layernorm.fuse M=2 N=1048584 --sms 32"
 }
 
 list_long_cases() {
@@ -173,7 +172,6 @@ list_long_cases() {
     echo "tests/cases/wide_weights.fuse M=2 N=20480"
     echo "$(wide_of sim rmsnorm bf16) M=2 N=5632"
     # column vectors that stay in registers: more stages than rows, and more rows than stages
-    echo "tests/long/kept_columns.fuse --sms 16"
     echo "tests/long/kept_then_max.fuse --sms 16"
     echo "examples/layernorm.fuse M=9 N=114688 --sms 8 --offset x=3"
     echo "tests/cases/bias_gradient.fuse M=9 N=4096 --sms 2"
@@ -198,7 +196,7 @@ list_long_cases() {
         echo "examples/rmsnorm_bwd.fuse $size --sms 1"
     done
     # asked for at a pace: alone, by pairs, with a lag
-    for size in "M=7 N=12288 --sms 2" "M=5 N=20480 --sms 2 --offset dy=3" "M=7 N=9216 --sms 1" "M=5 N=98304 --sms 16"; do
+    for size in "M=7 N=12288 --sms 2" "M=5 N=20480 --sms 2 --offset dy=3" "M=7 N=9216 --sms 1"; do
         echo "examples/layernorm_bwd.fuse $size"
     done
     echo "examples/rmsnorm_bwd.fuse M=7 N=9216 --sms 1"
@@ -280,7 +278,7 @@ list_long_cases() {
     echo "examples/layernorm.fuse M=7 N=96 --schedule row:threads=2"
     echo "examples/layernorm_bwd.fuse M=70 N=96 --sms 1 --schedule grid-stride:threads=32"
     # in chunks of parts; sums that ride on what else is done with each row
-    for size in "B=10 T=1100 C=9 --schedule column:ctas=18,rows=8" "B=3 T=1100 C=24 --schedule column:ctas=18,rows=8"; do
+    for size in "B=3 T=1100 C=24 --schedule column:ctas=18,rows=8"; do
         echo "tests/cases/group_sums.fuse $size"
     done
     for size in "B=18 T=1100 C=17 --schedule grid-stride:ctas=18,rows=8" "B=3 T=1300 C=40" "B=5 T=130 C=1152 --sms 1" \
@@ -289,7 +287,7 @@ list_long_cases() {
     done
     echo "examples/adaln_bwd.fuse B=3 T=131 C=1152 --sms 1 --schedule grid-stride:reuse=1,stages=1"
     # column vectors of each group in shared memory, sums beside those, other reductions, several axes of groups
-    for size in "C=8192" "C=12288 --sms 1" "B=5 T=67 --sms 2"; do
+    for size in "C=8192" "B=5 T=67 --sms 2"; do
         echo "tests/cases/held_by_group.fuse $size"
     done
     for size in "C=640" "C=640 B=7 T=3 --sms 2" "B=4 T=130 --sms 1"; do
@@ -311,6 +309,15 @@ list_long_cases() {
     echo "tests/cases/wide_group.fuse M=10 N=8448 --sms 32 --schedule warp-specialized:cluster=32,ctas=32"
 }
 
+# Each takes seconds, and a smaller case has most of what it shows.
+list_slow() {
+    echo "examples/layernorm.fuse M=2 N=1048584 --sms 32"
+    echo "tests/long/kept_columns.fuse --sms 16"
+    echo "examples/layernorm_bwd.fuse M=5 N=98304 --sms 16"
+    echo "tests/cases/held_by_group.fuse C=12288 --sms 1"
+    echo "tests/cases/group_sums.fuse B=10 T=1100 C=9 --schedule column:ctas=18,rows=8"
+}
+
 # what no rule chooses: complete schedules
 list_complete() {
     echo "examples/layernorm.fuse M=7 N=2056 --sms 1 --schedule row:exact=1,threads=128,stages=3,row=ring,columns=shared,live=1"
@@ -325,6 +332,7 @@ list_complete() {
 rm -rf build/sim
 mkdir -p build/sim
 {
+    [ -n "$sampled" ] || list_slow
     list_groups
     list_long_cases
     list_simple

@@ -95,7 +95,8 @@ static void check_program(const char *path, int step, Share *shares)
     for (int d = 0; d < (varies ? 3 : 1); d++) {
         char *typed = of_dtype(text, dtypes[d]);
         for (int g = 0; g < gpu_count; g++)
-            for (int i = 0; i < (has_axis ? length_count : 1); i += step)
+            for (int i = has_axis ? (d + g) % step : 0; i < (has_axis ? length_count : 1);
+                 i += step)
                 check_plan(path, varies ? dtypes[d] : "own", &gpus[g], typed,
                            &(AxisSize){has_axis ? axis : NULL, lengths[i]}, shares);
         free(typed);
@@ -127,12 +128,12 @@ static int tell_shares(const char *what, const Share *shares)
 
 static const struct {
     const char *pattern;
-    int step;     /* every so-many-th length */
+    int step;     /* every so-many-th length, others for each dtype and GPU */
     int thousand; /* of the plans, so many at least are reproduced */
 } grids[] = {
-    {"examples/*.fuse", 2, 1000},         {"tests/golden/*.fuse", 5, 1000},
-    {"tests/long/*.fuse", 8, 1000},       {"tests/cases/[a-m]*.fuse", 7, 1000},
-    {"tests/cases/[n-z]*.fuse", 7, 1000},
+    {"examples/*.fuse", 5, 1000},          {"tests/golden/*.fuse", 9, 1000},
+    {"tests/long/*.fuse", 9, 1000},        {"tests/cases/[a-m]*.fuse", 13, 1000},
+    {"tests/cases/[n-z]*.fuse", 13, 1000},
 };
 enum { CASES = 3, GRIDS = sizeof grids / sizeof *grids }; /* about half of the plans before CASES */
 

@@ -191,7 +191,7 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
     path_in(o, "unit.so", shared);
     const char *const flags[] = {compiler,
                                  "-std=c++17",
-                                 "-O0",                  /* compiling takes longer than running */
+                                 "-Og",                  /* compiling takes longer than running */
                                  o->keep ? "-g" : "-g1", /* variables: for a debugger */
                                  "-fPIC",
                                  "-c",
