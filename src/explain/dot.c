@@ -28,6 +28,8 @@ typedef struct {
     const Plan *plan;
     const Graph *g;
     uint32_t *seen;                /* by node id: the arrows that last came by */
+    Node *pending;                 /* values that arrows may come from, the next one last */
+    int pending_count;
     const int *users;              /* by node id: how many values are made of it */
     const Reduction **reductions;  /* by node id; NULL: it is none */
     const Persistent **persistent; /* by node id; NULL: it is not */
@@ -62,6 +64,7 @@ static Drawing begin_drawing(Text *out, const Plan *plan)
             users[arg(g, (Node){id}, i).id]++;
     Drawing d = {.out = out, .plan = plan, .g = g, .users = users};
     d.seen = NEW_ARRAY(out->arena, uint32_t, count);
+    d.pending = NEW_ARRAY(out->arena, Node, count);
     d.reductions = NEW_ARRAY(out->arena, const Reduction *, count);
     d.persistent = NEW_ARRAY(out->arena, const Persistent *, count);
     for (int i = 0; i < a->reduction_count; i++) {
@@ -219,21 +222,23 @@ static void draw_kernel(const Drawing *d, int index)
 
 /* ---- arrows ---- */
 
-/* To a node of a kernel, from what the kernel reads or has computed of its operand `from`. What has
- * no node is passed over, and so is what belongs to a later phase: a reduction that is computed
- * together with another needs only what the other is of. */
-static void draw_arrows_from(const Drawing *d, int index, Node from, Node to)
+/* Puts off a value until the arrows that come before it are drawn; each only once for a node. */
+static void put_off(Drawing *d, uint32_t arrows, Node n)
+{
+    if (d->seen[n.id] == arrows) return;
+    d->seen[n.id] = arrows;
+    d->pending[d->pending_count++] = n;
+}
+
+/* The arrow from `from` to a node of a kernel; false: what `from` is made of has the arrows. */
+static bool draw_arrow(const Drawing *d, int index, Node from, Node to)
 {
     const Kernel *k = &d->plan->kernels[index];
     const Load *load = load_of(k, from);
-    const NodeInfo *info = node(d->g, from);
     const InnerReduction *inner = inner_of(k, to);
-    const uint32_t arrows = (uint32_t)(index * d->g->nodes.count) + to.id;
-    if (d->seen[from.id] == arrows) return;
-    d->seen[from.id] = arrows;
     if (load && load->slot >= 0)
         line(d->out, "s%d -> k%d_%u;", load->slot, index, to.id);
-    else if (info->op == OP_PARAM)
+    else if (node(d->g, from)->op == OP_PARAM)
         line(d->out, "i%u -> k%d_%u;", from.id, index, to.id);
     else if (inner && inner->partner.id == from.id)
         line(d->out, "k%d_%u -> k%d_%u [style=dashed, label=\" together\"];", index, from.id, index,
@@ -241,8 +246,23 @@ static void draw_arrows_from(const Drawing *d, int index, Node from, Node to)
     else if (from.id != to.id && is_drawn(d, k, from) && phase_of(k, from) <= phase_of(k, to))
         line(d->out, "k%d_%u -> k%d_%u;", index, from.id, index, to.id);
     else
-        for (int i = 0; i < op_info[info->op].arity; i++)
-            draw_arrows_from(d, index, arg(d->g, from, i), to);
+        return false;
+    return true;
+}
+
+/* To a node of a kernel, from what the kernel reads or has computed of its operand `first`. What
+ * has no node is passed over, and so is what belongs to a later phase: a reduction that is computed
+ * together with another needs only what the other is of. */
+static void draw_arrows_from(Drawing *d, int index, Node first, Node to)
+{
+    const uint32_t arrows = (uint32_t)(index * d->g->nodes.count) + to.id;
+    put_off(d, arrows, first);
+    while (d->pending_count) {
+        const Node from = d->pending[--d->pending_count];
+        if (draw_arrow(d, index, from, to)) continue;
+        for (int i = op_info[node(d->g, from)->op].arity; i-- > 0;)
+            put_off(d, arrows, arg(d->g, from, i));
+    }
 }
 
 /* Partials, from the kernel that leaves them or to the one that adds them. */
@@ -281,7 +301,7 @@ static void draw_stores(const Drawing *d, int index)
     }
 }
 
-static void draw_arrows(const Drawing *d, int index)
+static void draw_arrows(Drawing *d, int index)
 {
     const Kernel *k = &d->plan->kernels[index];
     if (k->clears >= 0) line(d->out, "k%d -> s%d;", index, d->plan->kernels[k->clears].mailbox);
