@@ -38,6 +38,8 @@ run() {
 for file in $work/functions.fuse $work/statements.fuse; do
     run check $file
     run explain $file --arch sm_90a
+    run emit $file --arch sm_90a --emit=dot
+    run grad $file
     run run $file --device cpu --verify
     run emit $file --arch sm_90a
     # no line holds more than a compiler can nest
@@ -45,7 +47,6 @@ for file in $work/functions.fuse $work/statements.fuse; do
 done
 for stage in ast cuda; do run emit $work/nested.fuse --arch sm_90a --emit=$stage; done
 run fmt $work/nested.fuse
-run emit $work/functions.fuse --emit=dot
 run fmt $work/statements.fuse
 
 timeout 100 build/growth >$work/table || { cat $work/table; echo "FAILED: growth"; bad=1; }
