@@ -49,7 +49,7 @@ CLI_OBJ      = $(call objects,$(CLI))
 PARTS_OBJ    = $(LIBRARY_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 SUITES_OBJ   = $(call objects,$(SUITES) $(filter-out tests/prop/prop.c,$(PROP)))
 
-.PHONY: all help deps demo check checks check-gpu check-torch wheel suites texts faults recipes sim-all mutate bench chosen peers peers-busy peers-tiles bless layers lint format check-format fuzz drawings install clean
+.PHONY: all help deps demo check checks check-gpu check-torch wheel suites texts faults recipes sim-all mutate bench chosen peers peers-busy peers-tiles bless layers lint format check-format fuzz pages drawings install clean
 .DELETE_ON_ERROR:
 # Two jobs where the caller gave no number.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -384,6 +384,10 @@ format:
 check-format:
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@echo '-- format: $(words $(FORMATTED)) sources as `make format` leaves them'
+
+## pages      the reference pages and syntax files that are made from the sources
+pages:
+	python3 docs/generate
 
 ## drawings   docs/img/*.svg that docs/img/draw.py and pipeline.dot make
 drawings:

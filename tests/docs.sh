@@ -3,6 +3,7 @@
 # ```output fence is what the ```sh fence before it prints (a last line `...` stands for the rest), and every line
 # of a ```cuda fence but `...` is one of what `<!-- cuda: COMMAND -->` before it prints.
 # The ```c fences behind `<!-- compile -->` of a page are one file, which compiles, and runs on the CPU where it has a main.
+# What is made from the sources (docs/generate) is up to date, and editors colour the examples right (tests/editors.py).
 # examples/embed.c does what it says. The Python in docs/howto/pytorch.md and examples/ is run by `make check-torch`.
 set -u
 cd "$(dirname "$0")/.."
@@ -31,6 +32,8 @@ for file in README.md $(find docs -name "*.md" | sort); do
 done
 
 tests/links.py || exit 1
+python3 docs/generate --check || exit 1
+tests/editors.py || exit 1
 bad=0 programs=0 outputs=0 cuda=0
 for program in $work/*.fuse; do
     programs=$((programs + 1))

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Writes the pages and syntax files that are made from the sources; with --check fails where one is out of date."""
+import difflib
+import sys
+
+import editors
+from lists import ROOT
+
+MADE = {
+    "editors/textmate/fuse.tmLanguage.json": editors.textmate,
+    "editors/vim/syntax/fuse.vim": editors.vim,
+}
+
+
+def main():
+    check = sys.argv[1:] == ["--check"]
+    stale = 0
+    for name, make in MADE.items():
+        path, text = ROOT / name, make()
+        old = path.read_text() if path.exists() else ""
+        if old == text:
+            continue
+        stale += 1
+        if check:
+            difference = difflib.unified_diff(old.splitlines(), text.splitlines(), name, "made now", lineterm="", n=1)
+            print("\n".join(list(difference)[:20]))
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {name}")
+    if check:
+        print(f"-- made from the sources: {len(MADE)} files, {stale} out of date" +
+              ("; `make pages` writes them anew" if stale else ""))
+    return check and stale > 0
+
+
+sys.exit(main())
