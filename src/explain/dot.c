@@ -27,8 +27,8 @@ typedef struct {
     Text *out;
     const Plan *plan;
     const Graph *g;
-    uint32_t *seen;                /* by node id: the arrows that last came by */
-    Node *pending;                 /* values that arrows may come from, the next one last */
+    uint32_t *seen; /* by node id: the arrows that last came by */
+    Node *pending;  /* values that arrows may come from, the next one last */
     int pending_count;
     const int *users;              /* by node id: how many values are made of it */
     const Reduction **reductions;  /* by node id; NULL: it is none */
