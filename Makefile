@@ -29,7 +29,7 @@ JANSSON  = $(or $(wildcard $(shell pkg-config --variable=libdir jansson 2>/dev/n
            $(error no libjansson.a: `make deps` installs what the build needs))
 
 GEN      = build/gen/scan.c build/gen/fuse.c
-INC      = build/gen/tables.inc build/gen/version.inc build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/launcher_types.inc build/gen/launcher_launch.inc build/gen/fuse.h
+INC      = build/gen/tables.inc build/gen/version.inc build/gen/std.inc build/gen/prelude.inc build/gen/sim.inc build/gen/abi.inc build/gen/completions_bash.inc build/gen/completions_zsh.inc build/gen/launcher_types.inc build/gen/launcher_launch.inc build/gen/fuse.h
 STAGES   = base frontend graph analyze reference schedule codegen explain
 LIBRARY  = $(wildcard src/*.c $(STAGES:%=src/%/*.c) runtime/*.c)
 # The command line, and the simulator behind its --device sim.
@@ -103,6 +103,8 @@ build/gen/std.inc: src/frontend/std.fuse
 build/gen/prelude.inc: build/gen/prelude.cuh
 build/gen/sim.inc: build/gen/sim.h
 build/gen/abi.inc: tests/sim/abi.h
+build/gen/completions_bash.inc: src/cli/completions/fusec.bash
+build/gen/completions_zsh.inc: src/cli/completions/fusec.zsh
 build/gen/launcher_types.inc: src/codegen/launcher/types.c
 build/gen/launcher_launch.inc: src/codegen/launcher/launch.c
 build/gen/%.inc:
@@ -410,6 +412,9 @@ install: all
 	ln -sf libfusec.so.$(ABI) $(DESTDIR)$(PREFIX)/lib/libfusec.so
 	install -m 644 runtime/fusec.h build/fusec.cuh $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/fusec.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	build/fusec completions bash -o $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fusec
+	build/fusec completions zsh -o $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_fusec
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	    'Name: fusec' 'Description: fusion compiler for normalization graphs' \
 	    'Version: $(VERSION)' 'Libs: -L$${libdir} -lfusec -lm' \

@@ -57,6 +57,8 @@ int main(int count, char **arguments)
 }
 END
 check 'fusec.cuh is not installed' cmp build/fusec.cuh $work/root/usr/include/fusec.cuh
+check 'no completions for bash' bash -c '. "$1" && [ "$(complete -p fusec)" = "complete -F _fusec fusec" ]' bash $work/root/usr/share/bash-completion/completions/fusec
+check 'no completions for zsh' grep -q '^#compdef fusec' $work/root/usr/share/zsh/site-functions/_fusec
 check 'nothing links with what pkg-config says' gcc $work/there.c $(pkg-config --cflags --libs fusec) -o $work/there
 check 'a program asks for another name' grep -q 'libfusec\.so\.0' <(readelf -dW $work/there)
 check 'an installed library is not found' env LD_LIBRARY_PATH=$work/root/usr/lib $work/there >/dev/null

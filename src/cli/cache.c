@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 static int print_entry(void *data, const fusec_cache_entry *entry)
@@ -32,15 +31,23 @@ static int print_path(void)
     return EXIT_DONE;
 }
 
-int command_cache(Options *o)
+static int clear_cache(void)
 {
-    const char *verb = o->files.data[0];
     fusec_error error;
-    if (!strcmp(verb, "path")) return print_path();
-    if (!strcmp(verb, "list"))
-        return finish_call(fusec_cache_list(print_entry, NULL, &error), &error);
     size_t count = 0;
     int status = finish_call(fusec_cache_clear(&count, &error), &error);
     if (status == EXIT_DONE) printf("%zu %s removed\n", count, count == 1 ? "entry" : "entries");
     return status;
+}
+
+int command_cache(Options *o)
+{
+    fusec_error error;
+    switch ((CacheVerb)o->verb) {
+    case CACHE_PATH: return print_path();
+    case CACHE_CLEAR: return clear_cache();
+    case CACHE_LIST: return finish_call(fusec_cache_list(print_entry, NULL, &error), &error);
+    case CACHE_VERBS: break;
+    }
+    return EXIT_USAGE;
 }

@@ -17,5 +17,6 @@ int command_gradcheck(Options *o);
 int command_build(Options *o);
 int command_plan(Options *o);
 int command_cache(Options *o);
+int command_completions(Options *o);
 
 #endif

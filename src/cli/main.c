@@ -29,6 +29,7 @@ static int dispatch(Options *o)
     case COMMAND_BUILD: return command_build(o);
     case COMMAND_PLAN: return command_plan(o);
     case COMMAND_CACHE: return command_cache(o);
+    case COMMAND_COMPLETIONS: return command_completions(o);
     case COMMAND_COUNT: break;
     }
     return EXIT_USAGE;

@@ -16,6 +16,21 @@ static bool takes_several(const Options *o)
            (o->command == COMMAND_FMT && (o->write || o->check)) || o->command == COMMAND_GRADCHECK;
 }
 
+static bool only_verb(const Options *o)
+{
+    return o->command == COMMAND_CACHE || o->command == COMMAND_COMPLETIONS;
+}
+
+static bool check_verb(const Options *o)
+{
+    const Words verbs = verbs_of(o->command);
+    if (!verbs.count || o->verb >= 0) return true;
+    complain(arena_format(o->arena, "usage: fusec %s %s", command_words[o->command],
+                          command_info[o->command].arguments),
+             "`fusec %s` needs a %s", command_words[o->command], verbs.what);
+    return false;
+}
+
 static bool check_file_count(const Options *o)
 {
     const char *word = command_words[o->command];
@@ -28,12 +43,10 @@ static bool check_file_count(const Options *o)
         complain("fusec tune --fit [-o FILE.def]", "--fit measures the GPU, not a graph");
         return false;
     }
-    if (o->files.count == 0 && !o->fit) {
+    if (o->files.count == 0 && !o->fit && !verbs_of(o->command).count) {
         complain(
             arena_format(o->arena, "usage: fusec %s %s", word, command_info[o->command].arguments),
-            o->command == COMMAND_CACHE || o->command == COMMAND_PLAN ? "`fusec %s` needs a verb"
-                                                                      : "`fusec %s` needs a FILE",
-            word);
+            "`fusec %s` needs a FILE", word);
         return false;
     }
     if (o->command == COMMAND_GRADCHECK && o->files.count > 2) {
@@ -41,12 +54,16 @@ static bool check_file_count(const Options *o)
                  o->files.data[2]);
         return false;
     }
+    if (o->files.count && only_verb(o)) {
+        complain(NULL, "`fusec %s` takes one %s, and '%s' is a second one", word,
+                 verbs_of(o->command).what, o->files.data[0]);
+        return false;
+    }
     if (o->files.count > 1 && !takes_several(o)) {
         bool spaced = !strcmp(o->files.data[1], "=") ||
                       (o->files.count > 2 && !strcmp(o->files.data[2], "="));
         complain(spaced ? "a size is written without spaces, as in M=4096" : NULL,
-                 "`fusec %s` takes one %s, and '%s' is a second one", word,
-                 o->command == COMMAND_CACHE ? "verb" : "FILE", o->files.data[1]);
+                 "`fusec %s` takes one FILE, and '%s' is a second one", word, o->files.data[1]);
         return false;
     }
     return true;
@@ -54,11 +71,6 @@ static bool check_file_count(const Options *o)
 
 static bool check_command(const Options *o)
 {
-    static const char *const cache_words[] = {"list", "clear", "path"};
-    int index;
-    if (o->command == COMMAND_CACHE &&
-        !parse_word("cache verb", o->files.data[0], cache_words, 3, &index))
-        return false;
     if (o->command == COMMAND_BUILD && (!o->output || !*o->output || !strcmp(o->output, "-"))) {
         complain("fusec build FILE N=4096 -o kernels",
                  "`fusec build` writes several files: name a folder by -o DIR");
@@ -109,44 +121,29 @@ static bool check_file_use(const Options *o)
     return true;
 }
 
-/* The first flag that this verb of `fusec plan` has no use for; NULL: none. */
-static const char *stray_plan_flag(const Options *o, PlanVerb verb)
+/* The first flag given that this verb of `fusec plan` has no use for; NULL: none. */
+static const char *stray_plan_flag(const Options *o)
 {
-    const struct {
-        bool given;
-        PlanVerb of;
-        const char *flag;
-    } flags[] = {{o->arch, PLAN_SAVE, "--arch"},
-                 {o->graph, PLAN_SAVE, "--graph"},
-                 {o->outputs, PLAN_SAVE, "--outputs"},
-                 {o->schedule, PLAN_SAVE, "--schedule"},
-                 {o->no_tuning, PLAN_SAVE, "--no-tuning"},
-                 {o->output, PLAN_SAVE, "-o"},
-                 {o->json, PLAN_SHOW, "--json"},
-                 {o->in, PLAN_RUN, "--in"},
-                 {o->out, PLAN_RUN, "--out"},
-                 {o->settings.count, PLAN_RUN, "--set"}};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (flags[i].given && flags[i].of != verb) return flags[i].flag;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (o->given >> i & 1 && !takes_option(COMMAND_PLAN, o->verb, (Option)i))
+            return flag_words[i];
     return NULL;
 }
 
 static bool check_plan(const Options *o)
 {
-    int verb;
     if (o->command != COMMAND_PLAN) return true;
-    if (!parse_word("plan verb", o->files.data[0], plan_words, PLAN_VERBS, &verb)) return false;
-    const char *word = plan_words[verb], *stray = stray_plan_flag(o, (PlanVerb)verb);
-    const bool saves = verb == PLAN_SAVE;
-    if (o->files.count != 2)
+    const char *word = plan_words[o->verb], *stray = stray_plan_flag(o);
+    const bool saves = o->verb == PLAN_SAVE;
+    if (o->files.count != 1)
         complain(saves ? "fusec plan save norm.fuse N=4096 -o norm.plan"
                        : arena_format(o->arena, "fusec plan %s norm.plan", word),
-                 o->files.count < 2 ? "`fusec plan %s` needs a FILE"
+                 o->files.count < 1 ? "`fusec plan %s` needs a FILE"
                                     : "`fusec plan %s` takes one FILE",
                  word);
     else if (stray)
         complain(NULL, "`fusec plan %s` has no option %s", word, stray);
-    else if (verb == PLAN_SHOW && o->sizes.count)
+    else if (o->verb == PLAN_SHOW && o->sizes.count)
         complain(NULL, "`fusec plan show` takes no axis sizes");
     else if (saves && (!o->output || !strcmp(o->output, "-")))
         complain("fusec plan save norm.fuse N=4096 -o norm.plan",
@@ -158,6 +155,6 @@ static bool check_plan(const Options *o)
 
 bool check_combination(const Options *o)
 {
-    return check_file_count(o) && check_command(o) && check_plan(o) && check_device(o) &&
-           check_file_use(o);
+    return check_verb(o) && check_file_count(o) && check_command(o) && check_plan(o) &&
+           check_device(o) && check_file_use(o);
 }

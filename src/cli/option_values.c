@@ -211,7 +211,6 @@ static bool parse_name(Options *o, const char *text)
 
 bool store_option(Options *o, Option option, const char *value)
 {
-    static const char *const prelude_words[] = {"inline", "include"};
     int index = 0;
     Layout layout = {0};
     switch (option) {
@@ -224,7 +223,7 @@ bool store_option(Options *o, Option option, const char *value)
         return o->command == COMMAND_TUNE /* check_combination refuses all but one */
                || parse_word("device", value, device_words, DEVICE_COUNT, &index);
     case OPTION_PRELUDE:
-        if (!parse_word("prelude", value, prelude_words, 2, &index)) return false;
+        if (!parse_word("prelude", value, prelude_words, PRELUDE_COUNT, &index)) return false;
         o->include_prelude = index == 1;
         return true;
     case OPTION_STRIDE:

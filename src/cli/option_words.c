@@ -1,16 +1,15 @@
-/* option_words.c: the words of the command line and what `fusec --help` prints of them. */
+/* option_words.c: the words of the command line: commands, verbs and flags, and which command takes
+ * which flag. */
 #include "cli/options_internal.h"
 
-#include <stdio.h>
-
 const char *const command_words[COMMAND_COUNT] = {
-#define COMMAND(name, word, arguments, help) word,
+#define COMMAND(name, word, group, arguments, help) word,
 #include "cli/commands.def"
 #undef COMMAND
 };
 
 const CommandInfo command_info[COMMAND_COUNT] = {
-#define COMMAND(name, word, arguments, help) {arguments, help},
+#define COMMAND(name, word, group, arguments, help) {group, arguments, help},
 #include "cli/commands.def"
 #undef COMMAND
 };
@@ -35,47 +34,54 @@ const char *const emit_words[EMIT_COUNT] = {
 };
 
 const char *const plan_words[PLAN_VERBS] = {"save", "show", "run"};
-
+const char *const cache_words[CACHE_VERBS] = {"list", "clear", "path"};
+const char *const shell_words[SHELL_COUNT] = {"bash", "zsh"};
 const char *const device_words[DEVICE_COUNT] = {"cuda", "cpu", "sim"};
+const char *const prelude_words[PRELUDE_COUNT] = {"inline", "include"};
+
+Words verbs_of(Command command)
+{
+    switch (command) {
+    case COMMAND_PLAN: return (Words){"verb", plan_words, PLAN_VERBS};
+    case COMMAND_CACHE: return (Words){"verb", cache_words, CACHE_VERBS};
+    case COMMAND_COMPLETIONS: return (Words){"shell", shell_words, SHELL_COUNT};
+    default: return (Words){0};
+    }
+}
+
+/* The verb of `fusec plan` that alone takes an option; PLAN_VERBS: each takes it. */
+static PlanVerb plan_verb_of(Option option)
+{
+    switch (option) {
+    case OPTION_GRAPH:
+    case OPTION_ARCH:
+    case OPTION_OUTPUTS:
+    case OPTION_SCHEDULE:
+    case OPTION_NO_TUNING:
+    case OPTION_LIMIT:
+    case OPTION_OUTPUT: return PLAN_SAVE;
+    case OPTION_JSON: return PLAN_SHOW;
+    case OPTION_IN:
+    case OPTION_OUT:
+    case OPTION_SEED:
+    case OPTION_SET: return PLAN_RUN;
+    default: return PLAN_VERBS;
+    }
+}
+
+bool takes_option(Command command, int verb, Option option)
+{
+    if (!(flag_info[option].commands & (1u << command))) return false;
+    const PlanVerb of = command == COMMAND_PLAN ? plan_verb_of(option) : PLAN_VERBS;
+    return of == PLAN_VERBS || (int)of == verb;
+}
 
 /* `fusec tune` takes one device only; neither it nor `fusec bench` runs on the simulator. */
-static const char *help_for(Option option, unsigned commands)
+const char *option_help(Option option, unsigned commands)
 {
     bool tunes = option == OPTION_DEVICE && commands == IN(TUNE);
     bool times = option == OPTION_SEED && !(commands & IN(RUN));
     return tunes   ? "cuda, the default: only a GPU has times worth keeping"
            : times ? "of the random inputs"
                    : flag_info[option].help;
-}
-
-static void print_flags(unsigned commands)
-{
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        if (!(flag_info[i].commands & commands)) continue;
-        char head[64];
-        snprintf(head, sizeof head, "%s%s%s", flag_words[i], flag_info[i].value[0] ? " " : "",
-                 flag_info[i].value);
-        printf("  %-28s %s\n", head, help_for((Option)i, commands));
-    }
-}
-
-void print_help(void)
-{
-    puts("fusec compiles normalization graphs (.fuse files) to readable CUDA C.\n\n"
-         "usage: fusec FILE.fuse [AXIS=SIZE ...] [options]     print the CUDA C\n"
-         "       fusec COMMAND ...\n\ncommands:");
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-9s %-34s %s\n", command_words[i], command_info[i].arguments,
-               command_info[i].help);
-    puts("\nFILE may be `-`. `fusec COMMAND --help` lists the command's options, all of them are:");
-    print_flags(EVERY);
-    puts("\nexit status: 0 done; 1 the program or its data is wrong; 2 usage; 3 the machine could\n"
-         "not (driver, NVRTC, memory, a limit, unwritable output); 4 --verify failed");
-}
-
-void print_command_help(Command command)
-{
-    printf("usage: fusec %s %s [options]\n\n%s\n\noptions:\n", command_words[command],
-           command_info[command].arguments, command_info[command].help);
-    print_flags(1u << command);
 }

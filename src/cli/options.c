@@ -20,12 +20,17 @@ static Option find_option(const char *arg, const char **value)
 }
 
 static void complain_unknown(Arena *arena, const char *arg, const char *const *words, int count,
-                             const char *what)
+                             const char *what, const char *all)
 {
     bool letter = arg[0] == '-' && arg[1] != '-' && !arg[2]; /* every option is near to it */
     const char *near = letter ? NULL : nearest_name(arg, words, count);
-    complain(near ? arena_format(arena, "did you mean %s?", near) : "fusec --help lists them all",
-             "unknown %s '%s'", what, arg);
+    complain(near ? arena_format(arena, "did you mean %s?", near) : all, "unknown %s '%s'", what,
+             arg);
+}
+
+static const char *list_of_options(const Options *o)
+{
+    return arena_format(o->arena, "`fusec %s --help` lists its options", command_words[o->command]);
 }
 
 /* A hint for a word with dashes that is no option, but has another place on the command line; NULL:
@@ -43,8 +48,9 @@ static const char *place_of_word(Arena *arena, const char *word)
     return NULL;
 }
 
-static void complain_flag(Arena *arena, const char *arg)
+static void complain_flag(const Options *o, const char *arg)
 {
+    Arena *arena = o->arena;
     const char *flag = arena_copy(arena, arg, strcspn(arg, "="));
     const char *place = place_of_word(arena, flag + strspn(flag, "-"));
     double number;
@@ -57,7 +63,7 @@ static void complain_flag(Arena *arena, const char *arg)
     else if (place)
         complain(place, "unknown option '%s'", flag);
     else
-        complain_unknown(arena, flag, flag_words, OPTION_COUNT, "option");
+        complain_unknown(arena, flag, flag_words, OPTION_COUNT, "option", list_of_options(o));
 }
 
 /* argv[*i] is a flag: stores it, steps over its value. */
@@ -66,15 +72,15 @@ static bool take_flag(Options *o, int argc, char **argv, int *i)
     const char *value;
     Option option = find_option(argv[*i], &value);
     if (option == OPTION_COUNT) {
-        complain_flag(o->arena, argv[*i]);
+        complain_flag(o, argv[*i]);
         return false;
     }
     if (!(flag_info[option].commands & (1u << o->command))) {
-        complain(arena_format(o->arena, "`fusec %s --help` lists the options it has",
-                              command_words[o->command]),
-                 "`fusec %s` has no option %s", command_words[o->command], flag_words[option]);
+        complain(list_of_options(o), "`fusec %s` has no option %s", command_words[o->command],
+                 flag_words[option]);
         return false;
     }
+    o->given |= UINT64_C(1) << option;
     if (!flag_info[option].value[0]) {
         if (!value) return store_option(o, option, NULL);
         complain(NULL, "%s takes no value", flag_words[option]);
@@ -96,8 +102,11 @@ static bool is_file_name(const char *arg)
 static bool take_word(Options *o, const char *arg)
 {
     const char *rest;
+    const Words verbs = verbs_of(o->command);
+    if (verbs.count && o->verb < 0)
+        return parse_word(verbs.what, arg, verbs.words, verbs.count, &o->verb);
     const char *axis = is_file_name(arg) ? NULL : split_name(o->arena, arg, &rest);
-    if (axis && o->command != COMMAND_CACHE) return add_size(o, axis, rest);
+    if (axis) return add_size(o, axis, rest);
     *list_push(o->arena, &o->files) = arg;
     return true;
 }
@@ -105,6 +114,7 @@ static bool take_word(Options *o, const char *arg)
 static bool take_arguments(Options *o, int argc, char **argv, int first)
 {
     bool only_files = false;
+    o->verb = -1;
     for (int i = first; i < argc; i++) {
         if (only_files) {
             *list_push(o->arena, &o->files) = argv[i];
@@ -131,7 +141,8 @@ static bool find_command(Options *o, const char *word, int *first)
     o->command = COMMAND_EMIT;
     *first = 1;
     if (word[0] == '-' || strpbrk(word, "./=") || access(word, F_OK) == 0) return true;
-    complain_unknown(o->arena, word, command_words, COMMAND_COUNT, "command");
+    complain_unknown(o->arena, word, command_words, COMMAND_COUNT, "command",
+                     "fusec --help lists them all");
     return false;
 }
 
@@ -146,7 +157,7 @@ static bool asks_for(int argc, char **argv, const char *flag)
 static void print_help_for(Options *o, const char *word)
 {
     int first;
-    if (word && word[0] != '-' && find_command(o, word, &first) && first == 2)
+    if (word && *word && word[0] != '-' && find_command(o, word, &first) && first == 2)
         print_command_help(o->command);
     else
         print_help();

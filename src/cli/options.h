@@ -17,7 +17,7 @@ enum {
 };
 
 typedef enum {
-#define COMMAND(name, word, arguments, help) COMMAND_##name,
+#define COMMAND(name, word, group, arguments, help) COMMAND_##name,
 #include "cli/commands.def"
 #undef COMMAND
     COMMAND_COUNT
@@ -38,7 +38,8 @@ typedef enum {
 } EmitKind;
 
 typedef enum { PLAN_SAVE, PLAN_SHOW, PLAN_RUN, PLAN_VERBS } PlanVerb;
-extern const char *const plan_words[PLAN_VERBS];
+typedef enum { CACHE_LIST, CACHE_CLEAR, CACHE_PATH, CACHE_VERBS } CacheVerb;
+typedef enum { SHELL_BASH, SHELL_ZSH, SHELL_COUNT } Shell;
 
 typedef struct {
     const char *name;
@@ -55,8 +56,10 @@ typedef struct {
 typedef struct {
     Arena *arena;
     Command command;
-    LIST(const char *) files; /* of CACHE: its verb; of PLAN: its verb, then FILE */
-    LIST(AxisSize) sizes;     /* each axis once */
+    int verb;       /* of PLAN, CACHE and COMPLETIONS; -1: none was given */
+    uint64_t given; /* a bit for each flag on the command line */
+    LIST(const char *) files;
+    LIST(AxisSize) sizes; /* each axis once */
     LIST(Setting) settings;
     LIST(Layout) strides, offsets;
     EmitKind emit;

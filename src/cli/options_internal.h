@@ -1,7 +1,8 @@
 /* options_internal.h: what the files that parse the command line share.
  *
  *   options.c        the walk over argv
- *   option_words.c   the words of commands and flags, and their help
+ *   option_words.c   the words of commands and flags
+ *   help.c           what `fusec --help` prints of them
  *   option_values.c  values of flags, sizes and scalars
  *   option_rules.c   which of them go together
  */
@@ -24,7 +25,7 @@ typedef enum {
 #define EVERY (~0u)
 
 typedef struct {
-    const char *arguments, *help;
+    const char *group, *arguments, *help;
 } CommandInfo;
 
 typedef struct {
@@ -33,14 +34,31 @@ typedef struct {
     const char *help;
 } FlagInfo;
 
-enum { DEVICE_COUNT = 3 };
+/* The words that can stand in a place, and what they are. */
+typedef struct {
+    const char *what;
+    const char *const *words;
+    int count;
+} Words;
+
+enum { DEVICE_COUNT = 3, PRELUDE_COUNT = 2 };
 
 extern const char *const command_words[COMMAND_COUNT];
 extern const CommandInfo command_info[COMMAND_COUNT];
 extern const char *const flag_words[OPTION_COUNT];
 extern const FlagInfo flag_info[OPTION_COUNT];
 extern const char *const emit_words[EMIT_COUNT];
+extern const char *const plan_words[PLAN_VERBS];
 extern const char *const device_words[DEVICE_COUNT];
+extern const char *const prelude_words[PRELUDE_COUNT];
+
+/* Those of a command that has any; else none. */
+Words verbs_of(Command command);
+/* Whether a command, with the verb where it has verbs, knows an option. */
+bool takes_option(Command command, int verb, Option option);
+
+/* What an option means to these commands. */
+const char *option_help(Option option, unsigned commands);
 
 void print_help(void);
 void print_command_help(Command command);

@@ -234,10 +234,12 @@ static int run_plan(const Options *o, const char *file)
 
 int command_plan(Options *o)
 {
-    const char *verb = o->files.data[0], *file = o->files.data[1];
-    o->files.data[0] = file; /* FILE comes first to all that look at it */
-    o->files.count = 1;
-    if (!strcmp(verb, plan_words[PLAN_SAVE])) return save_plan(o, file);
-    if (!strcmp(verb, plan_words[PLAN_SHOW])) return show_plan(o, file);
-    return run_plan(o, file);
+    const char *file = o->files.data[0];
+    switch ((PlanVerb)o->verb) {
+    case PLAN_SAVE: return save_plan(o, file);
+    case PLAN_SHOW: return show_plan(o, file);
+    case PLAN_RUN: return run_plan(o, file);
+    case PLAN_VERBS: break;
+    }
+    return EXIT_USAGE;
 }

@@ -16,6 +16,12 @@ static const char *const family_names[] = {"pointwise",        "row",     "grid-
                                            "warp-specialized", "cluster", "column"};
 enum { FAMILIES = sizeof family_names / sizeof *family_names };
 
+const char *const *family_words(int *count)
+{
+    *count = FAMILIES;
+    return family_names;
+}
+
 const char *family_name(Family family)
 {
     static const char *const names[] = {"pointwise", "row",    "grid-stride", "warp-specialized",

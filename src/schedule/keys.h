@@ -37,6 +37,9 @@ typedef struct {
 
 extern const KeyInfo key_info[KEYS];
 
+/* What a schedule's text may begin with. */
+const char *const *family_words(int *count);
+
 /* Reads all schedules of a text into the arena; a reason in the arena where it is none, else NULL.
  */
 const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules, int *count);

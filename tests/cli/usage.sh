@@ -12,7 +12,7 @@ expect 0 'usage:' --help
 expect 0 'fusec [0-9]' version
 expect 0 'usage:' help
 expect 0 'usage: fusec run' help run
-for command in emit check explain run bench tune fmt cache; do
+for command in emit check explain run bench tune fmt grad gradcheck build plan cache completions; do
     expect 0 "usage: fusec $command" $command --help
 done
 expect 0 '--device NAME  *cuda, the default' tune --help
@@ -22,7 +22,7 @@ expect 2 'FILE' emit
 expect 2 'unknown option' one.fuse --arhc sm_80
 expect 2 'did you mean' one.fuse --grahp one
 expect 2 'hint: did you mean --arch' one.fuse --ARCH=sm_80
-expect 2 'hint: fusec --help lists them all' one.fuse -q
+expect 2 'hint: `fusec emit --help` lists its options' one.fuse -q
 expect 2 'hint: it is a command: fusec explain FILE' --explain one.fuse
 expect 2 'hint: write --emit=ptx' one.fuse --ptx
 expect 2 'hint: a scalar is set by --set eps=1e-3' run one.fuse --eps=1e-3
