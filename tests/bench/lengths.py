@@ -5,7 +5,7 @@
 
 One line for each length whose first kernel spills, replaces one that does, is alone on its SM, or has few bytes of rows
 under way: its CTAs by registers, threads and shared memory, times the row that each has. Rules that are fitted on some
-lengths or graphs fail on others in just this way (docs/log/experiments.md, twelfth and fifteenth round). Kernels with a
+lengths or graphs fail on others in just this way (docs/log/, twelfth and fifteenth round). Kernels with a
 ring are not judged by this, for their bytes under way are the ring's.
 """
 import json

@@ -14,7 +14,7 @@ do with it. One line for each load within a loop:
 Before it, of kernels without a loop over rows, loads that wait for a load: they take over its
 scoreboard, and a row is then asked for when something else has come (forty-second round).
 
-Distances below about 100 are a memory latency in every pass (docs/log/experiments.md, ninth round).
+Distances below about 100 are a memory latency in every pass (docs/log/2026-11-22-what-an-instruction-waits-for.md).
 The fields of an instruction's control bits are those that public disassemblers agree on for sm_70 to sm_90.
 """
 import os
