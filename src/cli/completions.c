@@ -31,6 +31,7 @@ static const char *value_words(Arena *arena, Option option)
     switch (option) {
     case OPTION_EMIT: add_words(list, emit_words, EMIT_COUNT); break;
     case OPTION_DEVICE: add_words(list, device_words, DEVICE_COUNT); break;
+    case OPTION_COLOR: add_words(list, color_words, COLOUR_COUNT); break;
     case OPTION_PRELUDE: add_words(list, prelude_words, PRELUDE_COUNT); break;
     case OPTION_SAVE: return "auto none";
     case OPTION_ARCH: {

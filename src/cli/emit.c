@@ -166,19 +166,47 @@ static int check_program_file(Program *p)
     return status;
 }
 
-static int check_file(const Options *o, const char *file)
+/* Adds the names of the file's graphs to a JSON array. */
+static int check_file(const Options *o, const char *file, Text *graphs)
 {
     Program p;
     int status = open_program(&p, o, file);
+    for (int i = 0; graphs && status == EXIT_DONE && i < p.graph_count; i++) {
+        text_print(graphs, "%s", i ? ", " : "");
+        text_quote(graphs, p.graphs[i]);
+    }
     if (status == EXIT_DONE) status = check_program_file(&p);
     close_program(&p);
     return status;
 }
 
+/* Each file with its graphs and what was found. */
+static int check_json(const Options *o)
+{
+    Text *out = text_new(o->arena);
+    int status = EXIT_DONE;
+    text_print(out, "{\"files\": [");
+    for (int i = 0; i < o->files.count; i++) {
+        Text *graphs = text_new(o->arena), *reports = text_new(o->arena);
+        collect_reports(reports);
+        const int of_file = check_file(o, o->files.data[i], graphs);
+        collect_reports(NULL);
+        text_print(out, "%s\n  {\"file\": ", i ? "," : "");
+        text_quote(out, o->files.data[i]);
+        text_print(out, ", \"ok\": %s, \"graphs\": [%s],\n   \"diagnostics\": [%s]}",
+                   of_file == EXIT_DONE ? "true" : "false", text_string(graphs),
+                   text_string(reports));
+        status = worse(status, of_file);
+    }
+    text_print(out, "\n]}\n");
+    return worse(status, save_result(o->arena, NULL, text_string(out), out->length));
+}
+
 int command_check(Options *o)
 {
     int status = EXIT_DONE;
+    if (o->json) return check_json(o);
     for (int i = 0; i < o->files.count; i++)
-        status = worse(status, check_file(o, o->files.data[i]));
+        status = worse(status, check_file(o, o->files.data[i], NULL));
     return status;
 }

@@ -222,6 +222,10 @@ bool store_option(Options *o, Option option, const char *value)
         o->device = value;
         return o->command == COMMAND_TUNE /* check_combination refuses all but one */
                || parse_word("device", value, device_words, DEVICE_COUNT, &index);
+    case OPTION_COLOR:
+        if (!parse_word("color", value, color_words, COLOUR_COUNT, &index)) return false;
+        use_colour((Colour)index);
+        return true;
     case OPTION_PRELUDE:
         if (!parse_word("prelude", value, prelude_words, PRELUDE_COUNT, &index)) return false;
         o->include_prelude = index == 1;

@@ -37,6 +37,7 @@ const char *const plan_words[PLAN_VERBS] = {"save", "show", "run"};
 const char *const cache_words[CACHE_VERBS] = {"list", "clear", "path"};
 const char *const shell_words[SHELL_COUNT] = {"bash", "zsh"};
 const char *const device_words[DEVICE_COUNT] = {"cuda", "cpu", "sim"};
+const char *const color_words[COLOUR_COUNT] = {"auto", "always", "never"};
 const char *const prelude_words[PRELUDE_COUNT] = {"inline", "include"};
 
 Words verbs_of(Command command)

@@ -50,6 +50,7 @@ extern const FlagInfo flag_info[OPTION_COUNT];
 extern const char *const emit_words[EMIT_COUNT];
 extern const char *const plan_words[PLAN_VERBS];
 extern const char *const device_words[DEVICE_COUNT];
+extern const char *const color_words[COLOUR_COUNT];
 extern const char *const prelude_words[PRELUDE_COUNT];
 
 /* Those of a command that has any; else none. */

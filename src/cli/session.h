@@ -88,6 +88,9 @@ int open_truth(const Session *s, const Batch *b, Truth *t);
 /* Sets whether all outputs of the batch are within their bounds; puts a line for each into `table`
  * (NULL: none). */
 bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table);
+Verdict judge_output(const Session *s, const Batch *b, const Truth *t, int output);
+/* As JSON. */
+void put_verdict(Text *out, const Verdict *v);
 void close_truth(const Session *s, Truth *t);
 /* All three in one. */
 int verify_batch(const Session *s, const Batch *b, Text *table, bool *passed);

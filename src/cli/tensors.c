@@ -221,3 +221,31 @@ void summarize_outputs(const Session *s, const Batch *b, Text *out)
             line(out, "    %lld of %lld elements are NaN", (long long)r.nans, (long long)y->count);
     }
 }
+
+/* null where there is no number; an infinity, for which JSON has none, as a string. */
+static void put_number(Text *out, const char *key, DType dtype, double value, bool any)
+{
+    const char *digits = number_text(out->arena, dtype, value, any);
+    const bool infinite = any && isinf(value);
+    text_print(out, ", \"%s\": ", key);
+    text_print(out, infinite ? "\"%s\"" : "%s", *digits == '-' && !digits[1] ? "null" : digits);
+}
+
+void put_output(const Session *s, const Batch *b, int output, Text *out)
+{
+    const Output *o = &s->graph->outputs.data[output];
+    const Buffer *y = &b->outputs[output];
+    const Range r = measure(o->dtype, y);
+    const int64_t numbers = y->count - r.nans;
+    text_print(out, "{\"name\": ");
+    text_quote(out, o->name);
+    text_print(out, ", \"dtype\": \"%s\", \"shape\": [", dtype_info[o->dtype].fuse);
+    for (int i = 0; i < y->tensor.rank; i++)
+        text_print(out, "%s%lld", i ? ", " : "", (long long)y->tensor.sizes[i]);
+    text_print(out, "]");
+    put_number(out, "min", o->dtype, r.min, numbers);
+    put_number(out, "max", o->dtype, r.max, numbers);
+    put_number(out, "mean", DTYPE_F32, r.sum / (double)(numbers ? numbers : 1), numbers);
+    text_print(out, ", \"nans\": %lld, \"hash\": \"%016llx\"", (long long)r.nans,
+               (unsigned long long)XXH3_64bits(y->data, y->bytes));
+}

@@ -26,5 +26,7 @@ int save_outputs(const Session *s, const Batch *b, const char *path);
 int output_width(const Session *s);
 /* A table of the wanted outputs: shape, dtype, range, mean, a hash of the bytes. */
 void summarize_outputs(const Session *s, const Batch *b, Text *out);
+/* The same of one output as JSON: an object that is still open. */
+void put_output(const Session *s, const Batch *b, int output, Text *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* terminal.c: see terminal.h. */
 #include "cli/terminal.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,16 +9,91 @@
 #include <time.h>
 #include <unistd.h>
 
+static Colour colour = COLOUR_AUTO;
+static Text *collected; /* the JSON array that reports go to; NULL: they are printed */
+
+void use_colour(Colour when)
+{
+    colour = when;
+}
+
 static bool has_colour(void)
 {
     const char *no = getenv("NO_COLOR");
+    if (colour != COLOUR_AUTO) return colour == COLOUR_ALWAYS;
     return isatty(STDERR_FILENO) && !(no && *no);
 }
 
-static void paint(const char *colour, const char *text, size_t length)
+/* ---- reports as JSON ---- */
+
+void collect_reports(Text *array)
+{
+    collected = array;
+}
+
+static void put_part(const char *key, const char *text, size_t length)
+{
+    text_print(collected, "\"%s\": ", key);
+    if (text)
+        text_quote(collected, arena_copy(collected->arena, text, length));
+    else
+        text_print(collected, "null");
+}
+
+/* Takes the number behind the last colon of `place` off it; 0: there is none. */
+static int take_number(const char *place, size_t *length)
+{
+    size_t digits = 0;
+    while (digits < *length && isdigit((unsigned char)place[*length - 1 - digits])) digits++;
+    if (!digits || digits == *length || place[*length - 1 - digits] != ':') return 0;
+    const char *number = place + *length - digits;
+    *length -= digits + 1;
+    return atoi(number);
+}
+
+/* FILE:LINE:COLUMN, of which the numbers may be missing. */
+static void put_place(const char *place, size_t length)
+{
+    const int column = take_number(place, &length), number = take_number(place, &length);
+    put_part("file", length ? place : NULL, length);
+    text_print(collected,
+               number ? ", \"line\": %d, \"column\": %d" : ", \"line\": null, \"column\": null",
+               number, column);
+}
+
+static void collect(const char *severity, const char *place, size_t place_length,
+                    const char *message, size_t length, const char *hint)
+{
+    text_print(collected, "%s\n    {", collected->length ? "," : "");
+    put_part("severity", severity, strlen(severity));
+    text_print(collected, ", ");
+    put_place(place, place_length);
+    text_print(collected, ", ");
+    put_part("message", message, length);
+    text_print(collected, ", ");
+    put_part("hint", hint, hint ? strcspn(hint, "\n") : 0);
+    text_print(collected, "}");
+}
+
+/* A report of the compiler: `PLACE: error: message`, the line of the source, a hint. */
+static void collect_report(const char *text)
+{
+    const size_t length = strcspn(text, "\n");
+    const char *error = memmem(text, length, ": error: ", 9);
+    const char *warning = memmem(text, length, ": warning: ", 11);
+    const bool warns = warning && (!error || warning < error);
+    const char *at = warns ? warning : error;
+    const char *message = at ? at + (warns ? 11 : 9) : text, *hint = strstr(text, "\nhint: ");
+    collect(warns ? "warning" : "error", text, at ? (size_t)(at - text) : 0, message,
+            length - (size_t)(message - text), hint ? hint + 7 : NULL);
+}
+
+/* ---- reports for people ---- */
+
+static void paint(const char *code, const char *text, size_t length)
 {
     if (has_colour())
-        fprintf(stderr, "\033[%sm%.*s\033[0m", colour, (int)length, text);
+        fprintf(stderr, "\033[%sm%.*s\033[0m", code, (int)length, text);
     else
         fwrite(text, 1, length, stderr);
 }
@@ -26,6 +102,13 @@ void complain(const char *hint, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    if (collected) {
+        Text *message = text_new(collected->arena);
+        text_vprint(message, format, args);
+        va_end(args);
+        collect("error", "", 0, text_string(message), message->length, hint);
+        return;
+    }
     fputs("fusec: ", stderr);
     paint("1;31", "error:", 6);
     fputc(' ', stderr);
@@ -51,14 +134,14 @@ void remark(const char *format, ...)
 static void print_line(const char *text, size_t length)
 {
     static const struct {
-        const char *word, *colour;
+        const char *word, *code;
     } words[] = {{"error:", "1;31"}, {"warning:", "1;35"}, {"hint:", "36"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const char *at = memmem(text, length, words[i].word, strlen(words[i].word));
         if (!at) continue;
         size_t size = strlen(words[i].word);
         fwrite(text, 1, (size_t)(at - text), stderr);
-        paint(words[i].colour, at, size);
+        paint(words[i].code, at, size);
         fwrite(at + size, 1, length - size - (size_t)(at - text), stderr);
         return;
     }
@@ -73,6 +156,10 @@ bool begins_report(const char *text)
 
 void print_diagnostics(const char *text)
 {
+    if (collected) {
+        collect_report(text);
+        return;
+    }
     while (*text) {
         size_t length = strcspn(text, "\n");
         if (has_colour())

@@ -1,9 +1,17 @@
 /* terminal.h: output to stderr: diagnostics, remarks and progress. Progress appears only on a
- * terminal; so does colour, unless NO_COLOR is set. */
+ * terminal. So does colour, unless --color or NO_COLOR says otherwise. */
 #ifndef FUSEC_CLI_TERMINAL_H
 #define FUSEC_CLI_TERMINAL_H
 
+#include "base/text.h"
+
 #include <stdbool.h>
+
+typedef enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER, COLOUR_COUNT } Colour;
+void use_colour(Colour when);
+/* From now on errors and diagnostics go to a JSON array, as objects with commas between, and not to
+ * stderr; NULL: to stderr again. */
+void collect_reports(Text *array);
 
 /* "fusec: error: ..." and a hint (NULL: none). */
 void complain(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -11,7 +19,7 @@ void complain(const char *hint, const char *format, ...) __attribute__((format(p
 void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether a text's first line is one of the compiler's diagnostics, `PLACE: error: ...`. */
 bool begins_report(const char *text);
-/* The compiler's diagnostics. */
+/* The compiler's diagnostics; one of them where reports are collected. */
 void print_diagnostics(const char *text);
 
 typedef struct {

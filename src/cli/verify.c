@@ -2,6 +2,7 @@
 #include "cli/session.h"
 #include "cli/tensors.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,29 @@ int open_truth(const Session *s, const Batch *b, Truth *t)
     return EXIT_MACHINE;
 }
 
+Verdict judge_output(const Session *s, const Batch *b, const Truth *t, int output)
+{
+    return judge(s->graph->outputs.data[output].dtype, b->outputs[output].data, t->exact[output],
+                 t->bound[output], b->outputs[output].count);
+}
+
+void put_verdict(Text *out, const Verdict *v)
+{
+    char relative[NUMBER_DIGITS];
+    shortest_digits(relative, v->relative, true);
+    text_print(out,
+               "{\"verdict\": \"%s\", \"elements\": %lld, \"wrong\": %lld, \"nans\": %lld, "
+               "\"unchecked\": %lld, ",
+               verdict_text(v), (long long)v->count, (long long)v->wrong, (long long)v->nans,
+               (long long)v->unchecked);
+    if (isfinite(v->worst_ulps) && isfinite(v->worst_share) && isfinite(v->relative))
+        text_print(out, "\"worst_ulps\": %.3f, \"bound_share\": %.6f, \"relative\": %s, ",
+                   v->worst_ulps, v->worst_share, relative);
+    else
+        text_print(out, "\"worst_ulps\": null, \"bound_share\": null, \"relative\": null, ");
+    text_print(out, v->worst < 0 ? "\"worst\": null}" : "\"worst\": %lld}", (long long)v->worst);
+}
+
 bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
 {
     const Graph *g = s->graph;
@@ -107,8 +131,7 @@ bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
     for (int i = 0; i < g->outputs.count; i++) {
         if (!s->wanted[i]) continue;
         const Output *o = &g->outputs.data[i];
-        Verdict v =
-            judge(o->dtype, b->outputs[i].data, t->exact[i], t->bound[i], b->outputs[i].count);
+        Verdict v = judge_output(s, b, t, i);
         if (table) report(table, width, o, &v);
         passed &= !v.wrong;
     }
