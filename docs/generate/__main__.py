@@ -4,11 +4,13 @@ import difflib
 import sys
 
 import editors
+import operations
 from lists import ROOT
 
 MADE = {
     "editors/textmate/fuse.tmLanguage.json": editors.textmate,
     "editors/vim/syntax/fuse.vim": editors.vim,
+    "docs/reference/operations.md": operations.page,
 }
 
 

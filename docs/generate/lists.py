@@ -47,7 +47,8 @@ def combiners():
 
 def derivatives():
     """The formula in words of each operation that the table has."""
-    return {a[0]: a[-1] for macro in ("D1", "D2") for a in calls("src/graph/derivatives.def", macro) if len(a) > 2}
+    return {a[0]: a[-1] for macro in ("D1", "D2", "RULE")
+            for a in calls("src/graph/derivatives.def", macro) if len(a) > 1}
 
 
 def dtypes():
