@@ -391,9 +391,10 @@ check-format:
 pages:
 	python3 docs/generate
 
-## drawings   docs/img/*.svg that docs/img/draw.py and pipeline.dot make
+## drawings   docs/img/*.svg: from draw.py, pipeline.dot, and docs/log/data for the plots
 drawings:
 	python3 docs/img/draw.py
+	python3 tests/bench/figures.py --plots
 	dot -Tsvg docs/img/pipeline.dot -o docs/img/pipeline.svg
 
 ## demo       check, explain, print and run one example

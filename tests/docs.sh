@@ -4,6 +4,7 @@
 # of a ```cuda fence but `...` is one of what `<!-- cuda: COMMAND -->` before it prints.
 # The ```c fences behind `<!-- compile -->` of a page are one file, which compiles, and runs on the CPU where it has a main.
 # What is made from the sources (docs/generate) is up to date, and editors colour the examples right (tests/editors.py).
+# Links lead somewhere (links.py), and figures are those of the data files (bench/figures.py).
 # examples/embed.c does what it says. The Python in docs/howto/pytorch.md and examples/ is run by `make check-torch`.
 set -u
 cd "$(dirname "$0")/.."
@@ -32,6 +33,7 @@ for file in README.md $(find docs -name "*.md" | sort); do
 done
 
 tests/links.py || exit 1
+tests/bench/figures.py || exit 1
 python3 docs/generate --check || exit 1
 tests/editors.py || exit 1
 bad=0 programs=0 outputs=0 cuda=0

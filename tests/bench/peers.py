@@ -3,7 +3,7 @@
 
     peers.py --json FILE [--ops …] [--sizes …]     measures; results accumulate in FILE
     peers.py --report FILE…                        prints FILEs as Markdown; needs no torch
-    peers.py --plots DIR FILE…                     draws FILEs as SVG; needs matplotlib
+    peers.py --data FILE…                          prints FILEs as docs/log/data has them (figures.py); needs no torch
     peers.py --busy --json FILE2                   the same in a stream that is never idle
     peers.py --device cpu                          correctness alone, tiny: tests this script
     peers.py --tiles [PROGRAM…]                    programs beyond rows along the last axis: peers_tiles.py
@@ -437,7 +437,7 @@ def parse_arguments():
     p = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
                                 description=__doc__)
     p.add_argument("--report", nargs="+", metavar="FILE", type=Path, help="print the tables of FILEs")
-    p.add_argument("--plots", nargs="+", metavar="DIR FILE", type=Path, help="draw FILEs into DIR")
+    p.add_argument("--data", nargs="+", metavar="FILE", type=Path, help="print FILEs as docs/log/data has them")
     p.add_argument("--json", metavar="FILE", type=Path, help="where results accumulate")
     p.add_argument("--ops", type=words, default=list(OPS), help="of " + ",".join(OPS))
     p.add_argument("--tiles", nargs="*", metavar="PROGRAM",
@@ -482,13 +482,12 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
-    if args.report or args.plots:
+    if args.report or args.data:
         import peers_report
         if args.report:
             peers_report.print_report(peers_report.merge(map(read_results, args.report)))
-        if args.plots:
-            directory, *files = args.plots
-            peers_report.draw_plots(peers_report.merge(map(read_results, files)), directory)
+        if args.data:
+            peers_report.print_data(peers_report.merge(map(read_results, args.data)))
         return 0
     if torch is None or (args.device == "cuda" and not torch.cuda.is_available()):
         print("peers: skipped, there is no " + ("GPU" if torch else "torch"), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""peers_report.py: the tables and plots of what peers.py measured, from its JSON files alone."""
+"""peers_report.py: the tables of what peers.py measured, from its JSON files alone."""
 import math
 import statistics
 import sys
@@ -149,58 +149,21 @@ def cell_notes(cell):
                 yield f"kernel {kernel['name']} spills {kernel['spill_bytes']} bytes"
 
 
-# ---- the plots ----
+# ---- the data ----
 
-COLORS = {"fusec": "#c2410c", "torch": "#2563eb", "compile": "#059669", "liger": "#7c3aed",
-          "quack": "#b45309", "te": "#64748b", "copy": "#9ca3af", "add": "#6b7280"}
-LABELS = {"torch": "torch (eager)", "compile": "torch.compile", "liger": "Liger",
-          "te": "Transformer Engine"}
-
-
-def draw_plots(data, directory):
-    """One SVG an op and dtype: GB/s over the columns of the `table` sizes."""
-    import matplotlib
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "fusec", "font.size": 10})
-    directory.mkdir(parents=True, exist_ok=True)
+def print_data(data):
+    """As docs/log/data has it: what tests/bench/figures.py compares pages with, and draws plots of."""
+    print(f"# make peers: {'; '.join(dict.fromkeys(run['device'] + ', ' + run['date'] for run in data['runs']))}.")
+    print("# us: microseconds of fusec; fusec to add: GB/s, each input and output counted once; of_add: fusec over torch.add at that size;\n"
+          "# lead: how many times as long the fastest peer of the run takes, which is best.")
+    print("\t".join(["operation", "dtype", "size", "us", *PEERS, "add", "of_add", "lead", "best"]))
     table = by_cell(data)
-    runs = {r["run"] for r in data["results"]}
-    device = ", ".join(sorted({data["runs"][run]["device"] for run in runs}))
     for (dtype, op), sizes in table.items():
-        lines = {peer: line_of(sizes, peer) for peer in PEERS}
-        for ceiling in CEILINGS:
-            lines[ceiling] = line_of(table.get((dtype, ceiling), {}), "torch", sizes)
-        if op not in CEILINGS and lines["fusec"]:
-            path = directory / f"peers_{op}_{dtype}.svg"
-            draw_plot(lines, f"{op}, {dtype}, {device}", path)
-            print(f"peers: {path}")
-
-
-def line_of(sizes, peer, among=None):
-    """(N, GB/s) of a peer, by N."""
-    wanted = {f"{m}x{n}": n for m, n in GROUPS["table"] if among is None or f"{m}x{n}" in among}
-    return sorted((n, sizes[size][peer]["gbps"]) for size, n in wanted.items()
-                  if "gbps" in sizes.get(size, {}).get(peer, {}))
-
-
-def draw_plot(lines, title, path):
-    from matplotlib import pyplot
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
-    for peer in [*CEILINGS, *reversed(PEERS)]:         # fusec last, above all
-        if lines[peer]:
-            style = {"linestyle": "--" if peer == "copy" else ":"} if peer in CEILINGS else \
-                {"marker": "o", "markersize": 6 if peer == "fusec" else 4}
-            axes.plot(*zip(*lines[peer]), color=COLORS[peer], label=LABELS.get(peer, peer),
-                      linewidth=2.6 if peer == "fusec" else 1.5, **style)
-    columns = sorted({n for line in lines.values() for n, _ in line if n & (n - 1) == 0})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(columns, [f"{n // 1024}K" for n in columns])
-    axes.minorticks_off()
-    axes.set(title=title, xlabel="columns", ylabel="GB/s")
-    axes.set_ylim(bottom=0)
-    axes.grid(axis="y", color="#e5e7eb")
-    axes.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="outside right center", frameon=False)
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+        if op in CEILINGS:
+            continue
+        for size, cell in sizes.items():
+            add = table.get((dtype, "add"), {}).get(size, {}).get("torch")
+            row, ratio = report_row(size, cell, PEERS[1:], add, False)
+            best = best_peer(cell)["peer"] if ratio is not None else ""
+            row = [op, dtype, *row[:-1], "–" if ratio is None else f"{ratio:.2f}", best]
+            print("\t".join("" if text == "–" else text for text in row))
