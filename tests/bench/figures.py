@@ -14,7 +14,8 @@ column's name, or a name of NAMES; the first column finds the row, each other ce
 
     down=COLUMN across=COLUMN cell=TEMPLATE   lines and headings are values, cells TEMPLATE: gbps, us(ratio)
     group=COLUMN of=COLUMN                    lines are groups: how many rows, and the mean, the least, the greatest
-    range=COLUMN                              not a table: behind "LOW to HIGH" or "VALUE" in a text
+    range=COLUMN                              not a table: behind "LOW to HIGH" or "VALUE" in a text or a cell
+    above=COLUMN                              the same: behind "COUNT … of COUNT", the rows where it is over 1, and all
 
 Tables with figures in README.md and performance.md must have such a line; data files must agree with themselves, and
 plots be what is drawn of them.
@@ -32,7 +33,7 @@ PLOTTED, IMAGES = ROOT / "docs/log/data/peers-2026-11-27.tsv", ROOT / "docs/img"
 STRICT = ["README.md", "docs/explanation/performance.md"]
 NAMES = {"rows x columns": "size", "example": "operation", "torch.compile": "compile", "Liger": "liger", "Transformer Engine": "te",
          "µs": "us", "of add": "of_add", "Triton": "triton", "over torch.compile": "lead", "asm words": "words", "after": "words"}
-KEYS = ("down", "across", "cell", "group", "of", "range")
+KEYS = ("down", "across", "cell", "group", "of", "range", "above")
 problems, compared = [], 0
 
 
@@ -135,6 +136,8 @@ def check_page(page):
             check_ranges(f"{name}:{i + 1}", line)
         elif line.startswith("|") and not fence:
             end = next((j for j in range(i, len(lines)) if not lines[j].startswith("|")), len(lines))
+            for j in range(i, end):
+                check_ranges(f"{name}:{j + 1}", lines[j])
             table = [(f"{name}:{j + 1}", cells_of(lines[j])) for j in range(i, end)]
             if directive:
                 check_table(*directive, table[0][1], table[2:])
@@ -162,18 +165,25 @@ def check_table(place, directive, head, lines):
         check_lines(place, head, lines, rows)
 
 
+def typed_and_data(text, rows, keys):
+    """The figures at a text's end, and those of the data."""
+    if "above" in keys:
+        typed = re.search(r"(\d+)( [a-z ]*of )(\d+)\D*$", text)
+        return typed and f"{typed[1]} of {typed[3]}", f"{sum(float(row[keys['above']]) > 1 for row in rows)} of {len(rows)}"
+    values = sorted({row[keys["range"]] for row in rows if row[keys["range"]]}, key=float)
+    typed = re.search(r"([\d.]*\d(?: to [\d.]*\d)?)\D*$", text)
+    return typed and typed[1], f"{values[0]} to {values[-1]}" if len(values) > 1 else values[0]
+
+
 def check_ranges(place, line):
     """A text's figures: `0.96 to 1.02<!-- data: FILE ... range=of_add -->`."""
     for text, directive in re.findall(r"([^<>]*)<!-- data: (.*?) -->", line):
         try:
-            rows, keys = selected(directive)
-            values = sorted({row[keys["range"]] for row in rows if row[keys["range"]]}, key=float)
+            typed, data = typed_and_data(text, *selected(directive))
         except (OSError, KeyError, ValueError) as error:
             problems.append(f"{place}: {directive}: {error!r}")
             continue
-        typed = re.search(r"([\d.]*\d)(?: to ([\d.]*\d))?\D*$", text)
-        data = f"{values[0]} to {values[-1]}" if len(values) > 1 else values[0]
-        equal(place, directive, f"{typed[1]} to {typed[2]}" if typed and typed[2] else typed and typed[1], data)
+        equal(place, directive, typed, data)
 
 
 def check_data(path):
