@@ -181,7 +181,8 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
 
 void fill_random(const Session *s, Batch *b)
 {
-    Progress progress = progress_begin("random inputs");
+    Progress progress;
+    progress_begin(&progress, "random inputs");
     int count = s->graph->params.count;
     for (int i = 0; i < count; i++) {
         if (!is_scalar(s, i))

@@ -192,11 +192,25 @@ static int describe_plan(Session *s, Figures *f)
     return status;
 }
 
+/* How long NVRTC and the driver take. */
+static int measure_calls(Session *s, Figures *f)
+{
+    fusec_error error;
+    Progress progress;
+    progress_begin(&progress, "timing NVRTC");
+    fusec_status status =
+        bench_compile(s->device, fusec_plan_text(s->plan), &f->compile_ms, &error);
+    progress_end(&progress);
+    if (status == FUSEC_OK)
+        status = bench_bare_launch(s->device, (int)fusec_plan_kernel_count(s->plan),
+                                   &f->bare_launch_us, &error);
+    return finish_call(status, &error);
+}
+
 static int measure(Session *s, Figures *f)
 {
     Timer timer = {0};
     Batch small = {0}, full = {0};
-    fusec_error error;
     PlanWork work = {s, &full};
     f->info.struct_size = sizeof f->info;
     fusec_device_get_info(s->device, &f->info);
@@ -212,14 +226,7 @@ static int measure(Session *s, Figures *f)
     if (status == EXIT_DONE) status = measure_copy(&timer, &f->copy_gbps);
     if (status == EXIT_DONE) status = measure_add(&timer, &f->add_gbps);
     close_timer(&timer);
-    if (status == EXIT_DONE)
-        status = finish_call(
-            bench_compile(s->device, fusec_plan_text(s->plan), &f->compile_ms, &error), &error);
-    if (status == EXIT_DONE)
-        status = finish_call(bench_bare_launch(s->device, (int)fusec_plan_kernel_count(s->plan),
-                                               &f->bare_launch_us, &error),
-                             &error);
-    return status;
+    return status == EXIT_DONE ? measure_calls(s, f) : status;
 }
 
 /* ---- the result ---- */

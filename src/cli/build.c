@@ -60,10 +60,11 @@ static int build_plan(const Options *o, const char *arch, Built *b, LauncherPlan
         status =
             compile_graph(&b->program, b->program.graphs[0], UNTIL_CUDA, NULL, 0, &b->compilation);
     if (status != EXIT_DONE) return status;
-    progress_wait("NVRTC compiles the kernels");
+    Progress progress;
+    progress_begin(&progress, "compiling with NVRTC");
     const fusec_status compiled = fusec_binary_compile(b->compilation.cuda, b->program.target.arch,
                                                        FUSEC_CUBIN, &b->binary, &error);
-    progress_wait(NULL);
+    progress_end(&progress);
     status = finish_call(compiled, &error);
     if (status != EXIT_DONE) return status;
     remark_warning(b->binary);

@@ -143,8 +143,11 @@ int emit_machine_code(const Options *o, const Target *target, const char *cuda,
     fusec_binary *binary;
     fusec_error error;
     fusec_format format = o->emit == EMIT_PTX ? FUSEC_PTX : FUSEC_CUBIN;
-    int status =
-        finish_call(fusec_binary_compile(cuda, target->arch, format, &binary, &error), &error);
+    Progress progress;
+    progress_begin(&progress, "compiling with NVRTC");
+    const fusec_status compiled = fusec_binary_compile(cuda, target->arch, format, &binary, &error);
+    progress_end(&progress);
+    int status = finish_call(compiled, &error);
     if (status != EXIT_DONE) return status;
     size_t bytes;
     const void *data = fusec_binary_data(binary, &bytes);

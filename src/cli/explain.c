@@ -17,9 +17,10 @@ static int measure_usage(const Options *o, const Compilation *c, const char *arc
     KernelUsage *usage = *result = NEW_ARRAY(o->arena, KernelUsage, count + 1);
     fusec_binary *binary = NULL;
     fusec_error error;
-    progress_wait("NVRTC compiles the kernels");
+    Progress progress;
+    progress_begin(&progress, "compiling with NVRTC");
     const fusec_status status = fusec_binary_compile(c->cuda, arch, FUSEC_CUBIN, &binary, &error);
-    progress_wait(NULL);
+    progress_end(&progress);
     if (binary) remark_warning(binary);
     if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
         return finish_call(status, &error);

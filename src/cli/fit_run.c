@@ -186,7 +186,13 @@ int command_fit(Options *o)
     Fit f = {.options = o};
     Text *out = text_new(o->arena);
     int status = open_fit(&f);
-    for (int i = 0; i < probe_count && status == EXIT_DONE; i++) status = run_probe(&f, i);
+    Progress progress;
+    progress_begin(&progress, "timing probes");
+    for (int i = 0; i < probe_count && status == EXIT_DONE; i++) {
+        progress_step(&progress, (double)i / probe_count);
+        status = run_probe(&f, i);
+    }
+    progress_end(&progress);
     if (status == EXIT_DONE) {
         int found = fit_constants(&f.target, f.plans, f.gbps);
         remark("%d of %d probes are bound by what they measure", found, probe_count);

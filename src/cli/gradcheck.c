@@ -149,6 +149,7 @@ static int judge_gradients(Check *c, Text *out, bool *passed)
     const Graph *g = s->graph, *own = c->own.lowered;
     const void **tensors = NEW_ARRAY(s->arena, const void *, g->params.count + 1);
     for (int i = 0; i < g->params.count; i++) tensors[i] = c->batch.inputs[i].data;
+    Progress progress;
     const GradCheck check = {.forward = g,
                              .backward = c->has_backward ? c->backward.lowered : own,
                              .own = c->has_backward ? own : NULL,
@@ -156,9 +157,14 @@ static int judge_gradients(Check *c, Text *out, bool *passed)
                              .sizes = s->sizes,
                              .tensors = c->options.in ? tensors : NULL,
                              .scalars = c->batch.scalars,
-                             .seed = c->options.seed};
+                             .seed = c->options.seed,
+                             .progress = progress_step,
+                             .progress_data = &progress};
     Text *report = text_new(s->arena);
-    switch (check_gradients(s->arena, &check, report)) {
+    progress_begin(&progress, "checking gradients");
+    const GradVerdict verdict = check_gradients(s->arena, &check, report);
+    progress_end(&progress);
+    switch (verdict) {
     case GRADCHECK_UNFIT: complain(NULL, "%s", text_string(report)); return EXIT_WRONG;
     case GRADCHECK_NO_MEMORY: complain(NULL, "out of memory"); return EXIT_MACHINE;
     case GRADCHECK_WRONG: *passed = false; break;

@@ -54,7 +54,10 @@ int main(int argc, char **argv)
     arena_on_out_of_memory(arena, give_up, NULL);
     Options options = {.arena = arena};
     int status;
-    if (parse_options(&options, argc, argv, &status)) status = dispatch(&options);
+    if (parse_options(&options, argc, argv, &status)) {
+        progress_allow(!options.json);
+        status = dispatch(&options);
+    }
     arena_free(arena);
     return finish_stdout(status);
 }

@@ -42,10 +42,11 @@ static int make_plan(const Options *o, const Program *p, fusec_device *device, f
                                         .max_seconds = o->limits.seconds};
     int status = parse_for_plans(p, &program);
     if (status != EXIT_DONE) return status;
-    progress_wait("NVRTC compiles the kernels");
+    Progress progress;
+    progress_begin(&progress, "compiling with NVRTC");
     const fusec_status made = fusec_plan_create(device, program, p->graphs[0], sizes,
                                                 (size_t)o->sizes.count, &options, plan, &error);
-    progress_wait(NULL);
+    progress_end(&progress);
     fusec_program_destroy(program);
     return finish_call(made, &error);
 }

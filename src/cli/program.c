@@ -202,7 +202,10 @@ int compile_graph(Program *p, const char *graph, CompileUntil until, const AxisS
     budget_begin(&p->budget);
     CompileRequest request = request_for(p, graph, until, sizes ? sizes : o->sizes.data,
                                          sizes ? size_count : o->sizes.count);
+    Progress progress;
+    progress_begin(&progress, "compiling");
     *c = compile(&request);
+    progress_end(&progress);
     show(p, c->diagnostics);
     p->is_checked |= c->status == COMPILE_OK && until > UNTIL_AST;
     if (c->status == COMPILE_OK && until >= UNTIL_PLAN && may_tune(p)) tune_graph(p, &request, c);

@@ -142,9 +142,12 @@ int open_plan(Session *s, bool no_cache)
     int status = EXIT_DONE;
     if (!s->parsed) status = parse_for_plans(&s->program, &s->parsed);
     if (status != EXIT_DONE) return status;
-    status = finish_call(fusec_plan_create(s->device, s->parsed, g->name, sizes,
-                                           (size_t)g->axis_count, &options, &s->plan, &error),
-                         &error);
+    Progress progress;
+    progress_begin(&progress, s->is_cpu ? "compiling" : "compiling with NVRTC");
+    const fusec_status created = fusec_plan_create(
+        s->device, s->parsed, g->name, sizes, (size_t)g->axis_count, &options, &s->plan, &error);
+    progress_end(&progress);
+    status = finish_call(created, &error);
     char warning[1024];
     if (status == EXIT_DONE && fusec_device_warning(s->device, warning, sizeof warning))
         remark("%s", warning);

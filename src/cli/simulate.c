@@ -2,6 +2,8 @@
  * runtime turns it into the driver's. */
 #include "cli/simulate.h"
 
+#include "cli/progress.h"
+
 #include "../../tests/sim/machine.h"
 
 #include <limits.h>
@@ -28,8 +30,9 @@ typedef struct {
     void **tensors;
     const int64_t (*strides)[MAX_RANK];
     const double *scalars;
-    bool without_few; /* withholds the shared memory that launches of few CTAs get */
-    int sms;          /* 0: the seed decides whether few or many CTAs run at once */
+    bool without_few;   /* withholds the shared memory that launches of few CTAs get */
+    Progress *progress; /* NULL: nobody watches */
+    int sms;            /* 0: the seed decides whether few or many CTAs run at once */
     char *workspace;
     int64_t *offsets; /* of its slots */
     int64_t (*tensor_sizes)[MAX_RANK];
@@ -183,6 +186,7 @@ static bool run_filled(const Run *run, SimObject *object, uint64_t seed, unsigne
     if (!m) return refuse(run, "out of memory");
     machine_fill_shared(m, fill);
     machine_set_sms(m, run->sms > 0 ? run->sms : seed % 2 ? 1 : SMS);
+    if (run->progress) machine_on_step(m, progress_step, run->progress);
     bool good = add_buffers(run, m);
     for (int i = 0; i < run->plan->kernel_count && good; i++) good = launch_kernel(run, m, i);
     good = good && machine_finish(m);
@@ -309,9 +313,11 @@ static bool run_seeds(const Run *run, SimObject *object, uint64_t seed, int coun
 
 static bool run_object(const LaunchPlan *plan, const Sizes *sizes, SimObject *object,
                        void **tensors, const int64_t (*strides)[MAX_RANK], const double *scalars,
-                       int sms, uint64_t seed, int count, char *message, size_t message_size)
+                       int sms, Progress *progress, uint64_t seed, int count, char *message,
+                       size_t message_size)
 {
     Run run = {.plan = plan,
+               .progress = progress,
                .sizes = sizes,
                .tensors = tensors,
                .strides = strides,
@@ -342,7 +348,7 @@ bool simulate_loaded(const LaunchPlan *plan, const Sizes *sizes, SimObject *obje
                      const int64_t (*strides)[MAX_RANK], const double *scalars, uint64_t seed,
                      int count, char *message, size_t message_size)
 {
-    return run_object(plan, sizes, object, tensors, strides, scalars, 0, seed, count, message,
+    return run_object(plan, sizes, object, tensors, strides, scalars, 0, NULL, seed, count, message,
                       message_size);
 }
 
@@ -350,9 +356,15 @@ bool simulate(const LaunchPlan *plan, const Sizes *sizes, const char *cuda_text,
               const int64_t (*strides)[MAX_RANK], const double *scalars, int sms, uint64_t seed,
               char *message, size_t message_size)
 {
+    Progress progress;
+    progress_begin(&progress, "compiling for the simulator");
     SimObject *object = load(plan, cuda_text, message, message_size);
-    const bool good = object && run_object(plan, sizes, object, tensors, strides, scalars,
-                                           sms > 0 ? sms : SMS, seed, 1, message, message_size);
+    progress_end(&progress);
+    progress_begin(&progress, "simulating");
+    const bool good =
+        object && run_object(plan, sizes, object, tensors, strides, scalars, sms > 0 ? sms : SMS,
+                             &progress, seed, 1, message, message_size);
+    progress_end(&progress);
     object_free(object);
     return good;
 }

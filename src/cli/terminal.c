@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static Colour colour = COLOUR_AUTO;
@@ -109,6 +108,7 @@ void complain(const char *hint, const char *format, ...)
         collect("error", "", 0, text_string(message), message->length, hint);
         return;
     }
+    progress_hide();
     fputs("fusec: ", stderr);
     paint("1;31", "error:", 6);
     fputc(' ', stderr);
@@ -124,6 +124,7 @@ void remark(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    progress_hide();
     fputs("fusec: ", stderr);
     vfprintf(stderr, format, args);
     va_end(args);
@@ -160,6 +161,7 @@ void print_diagnostics(const char *text)
         collect_report(text);
         return;
     }
+    progress_hide();
     while (*text) {
         size_t length = strcspn(text, "\n");
         if (has_colour())
@@ -169,38 +171,4 @@ void print_diagnostics(const char *text)
         fputc('\n', stderr); /* messages of the library do not end with one */
         text += length + (text[length] != 0);
     }
-}
-
-double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-Progress progress_begin(const char *what)
-{
-    return (Progress){what, now(), 0};
-}
-
-void progress_step(void *progress, double fraction)
-{
-    enum { WIDTH = 30 };
-    Progress *p = progress;
-    double time = now();
-    if (time - p->start < 1 || time - p->shown < 0.1 || !isatty(STDERR_FILENO)) return;
-    p->shown = time;
-    int full = (int)(fraction * WIDTH);
-    fprintf(stderr, "\r%s [%.*s%*s] %3.0f%%", p->what, full, "##############################",
-            WIDTH - full, "", 100 * fraction);
-}
-
-void progress_end(Progress *p)
-{
-    if (p->shown > 0) fputs("\r\033[K", stderr);
-}
-
-void progress_wait(const char *what)
-{
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", what ? what : "");
 }

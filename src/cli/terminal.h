@@ -1,9 +1,10 @@
-/* terminal.h: output to stderr: diagnostics, remarks and progress. Progress appears only on a
- * terminal. So does colour, unless --color or NO_COLOR says otherwise. */
+/* terminal.h: output to stderr: diagnostics and remarks. Colour appears on a terminal, unless
+ * --color or NO_COLOR says otherwise. */
 #ifndef FUSEC_CLI_TERMINAL_H
 #define FUSEC_CLI_TERMINAL_H
 
 #include "base/text.h"
+#include "cli/progress.h"
 
 #include <stdbool.h>
 
@@ -21,19 +22,5 @@ void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool begins_report(const char *text);
 /* The compiler's diagnostics; one of them where reports are collected. */
 void print_diagnostics(const char *text);
-
-typedef struct {
-    const char *what;
-    double start, shown; /* seconds; shown: when the bar was last drawn, 0 never */
-} Progress;
-
-double now(void); /* seconds, monotonic */
-Progress progress_begin(const char *what);
-/* Draws the bar once the work has taken a second. `progress` is a Progress *: this is the callback
- * of evaluate(). */
-void progress_step(void *progress, double fraction);
-void progress_end(Progress *progress);
-/* Shows what the command waits for, where the fraction done is unknown; NULL: nothing. */
-void progress_wait(const char *what);
 
 #endif

@@ -72,8 +72,13 @@ int time_work(Timer *t, Work *work, void *data, double *us)
 {
     double times[RUNS], unused;
     int status = EXIT_DONE;
-    for (int run = -WARM_UP; run < RUNS && status == EXIT_DONE; run++)
+    Progress progress;
+    progress_begin(&progress, "timing");
+    for (int run = -WARM_UP; run < RUNS && status == EXIT_DONE; run++) {
+        progress_step(&progress, (double)(run + WARM_UP) / (RUNS + WARM_UP));
         status = time_once(t, work, data, run < 0 ? &unused : &times[run]);
+    }
+    progress_end(&progress);
     if (status == EXIT_DONE) *us = typical_of(times, RUNS);
     return status;
 }

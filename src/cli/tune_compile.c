@@ -56,7 +56,8 @@ static void *work(void *data)
 /* Shows the progress of the workers. */
 static void watch(Pool *pool)
 {
-    Progress progress = progress_begin("compiling");
+    Progress progress;
+    progress_begin(&progress, "compiling");
     pthread_mutex_lock(&pool->lock);
     while (pool->done < pool->count) {
         progress_step(&progress, (double)pool->done / pool->count);

@@ -124,7 +124,8 @@ static int verify_default(Verification *v, Trial *t)
 
 static int verify_others(Verification *v, Trial *trials, int count)
 {
-    Progress progress = progress_begin("verifying");
+    Progress progress;
+    progress_begin(&progress, "verifying");
     int status = EXIT_DONE;
     for (int i = 1; i < count && status == EXIT_DONE; i++) {
         progress_step(&progress, (double)i / count);
@@ -193,7 +194,8 @@ static int time_pass(const Session *s, Timer *timer, TrialWork *work, Trial *tri
                      bool finals)
 {
     const int rounds = finals ? LONG_ROUNDS : SHORT_ROUNDS;
-    Progress progress = progress_begin(finals ? "timing the best" : "timing all");
+    Progress progress;
+    progress_begin(&progress, finals ? "timing the best" : "timing all");
     int status = EXIT_DONE;
     for (int i = 0; i < count; i++) {
         bool runs = !trials[i].rejected && (!finals || trials[i].finalist);

@@ -79,7 +79,8 @@ static void report(Text *table, int width, const Output *o, const Verdict *v)
 int open_truth(const Session *s, const Batch *b, Truth *t)
 {
     bool got = alloc_truth(s, b, t);
-    Progress progress = progress_begin("reference");
+    Progress progress;
+    progress_begin(&progress, "reference");
     Evaluation e = {.graph = s->graph,
                     .sizes = b->sizes,
                     .inputs = t->inputs,

@@ -414,6 +414,8 @@ GradVerdict check_gradients(Arena *arena, const GradCheck *check, Text *report)
     if (check->own) own = run_backward(&c, check->own, own_fits);
     bool right = true;
     for (int i = 0; i < backward->outputs.count && !c.failed; i++) {
+        if (check->progress)
+            check->progress(check->progress_data, (double)i / backward->outputs.count);
         Subject s = {.c = &c,
                      .param = of[i],
                      .name = backward->outputs.data[i].name,

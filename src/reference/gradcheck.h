@@ -15,6 +15,8 @@ typedef struct {
     const void *const *tensors;
     const double *scalars; /* by forward param */
     uint64_t seed;
+    void (*progress)(void *data, double fraction); /* NULL: none */
+    void *progress_data;
 } GradCheck;
 
 typedef enum {

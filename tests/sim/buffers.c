@@ -106,6 +106,21 @@ static bool check_written(Machine *m, const Region *r)
     return true;
 }
 
+double written_share(const Machine *m)
+{
+    enum { SAMPLES = 256 };
+    int written = 0, asked = 0;
+    for (int i = 0; i < m->region_count; i++) {
+        const Region *r = &m->regions[i];
+        const size_t cells = r->cells_size / sizeof *r->cells;
+        if (r->buffer.kind != BUFFER_OUTPUT || cells < SAMPLES) continue;
+        for (size_t k = 0; k < SAMPLES; k++)
+            written += (r->cells[cells / SAMPLES * k].flags & CELL_WRITTEN) != 0;
+        asked += SAMPLES;
+    }
+    return asked ? (double)written / asked : 0;
+}
+
 bool machine_finish(Machine *m)
 {
     for (int i = 0; i < m->region_count && !m->failed; i++)

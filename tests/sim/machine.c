@@ -69,6 +69,12 @@ void machine_fill_shared(Machine *m, unsigned char byte)
     m->fill = byte;
 }
 
+void machine_on_step(Machine *m, void (*step)(void *data, double fraction), void *data)
+{
+    m->step = step;
+    m->step_data = data;
+}
+
 void machine_set_sms(Machine *m, int sms)
 {
     m->sms = sms;
@@ -304,11 +310,20 @@ static bool check_progress(Machine *m)
         m->current->cta->number, m->current->index, object_place(m->object, m->last_at));
 }
 
+static void tell_step(const Machine *m)
+{
+    const double fraction = written_share(m);
+    if (fraction > 0) m->step(m->step_data, fraction);
+}
+
 static void run_all(Machine *m)
 {
+    enum { TURNS = 1 << 14 };
     m->quiet = m->steps = 0;
+    uint32_t turns = 0;
     for (int i = 0; i < m->resident; i++) start_cluster(m, &m->clusters[i]);
     while (m->done < m->cluster_count && !m->failed && check_progress(m)) {
+        if (m->step && ++turns % TURNS == 0) tell_step(m);
         land_some(m);
         if (m->ready_count > 0)
             run_some(m, next_thread(m));

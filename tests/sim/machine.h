@@ -39,6 +39,8 @@ bool machine_add_buffer(Machine *machine, const SimBuffer *buffer);
 bool machine_launch(Machine *machine, const SimLaunch *launch);
 /* Multiprocessors, 4 at first: how many CTAs live at once. */
 void machine_set_sms(Machine *machine, int sms);
+/* Calls step(data, fraction) now and then: which fraction of the outputs' elements is written. */
+void machine_on_step(Machine *machine, void (*step)(void *data, double fraction), void *data);
 /* What shared memory holds before it is written, 0xff at first: NaN. */
 void machine_fill_shared(Machine *machine, unsigned char byte);
 /* The first read of shared memory that nobody had written; "" if there was none. Such a

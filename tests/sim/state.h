@@ -173,6 +173,8 @@ struct Machine {
     uint64_t quiet;     /* those since anybody last wrote anything */
     uint32_t last_at;   /* the last access */
     int sms;
+    void (*step)(void *data, double fraction); /* NULL: nobody asks */
+    void *step_data;
     char *message;
     size_t message_size;
     bool failed, exhausted; /* exhausted: it failed for lack of memory */
@@ -303,5 +305,8 @@ void doubt(Machine *m, uint32_t place, const char *name, size_t offset);
 bool complain_about(Machine *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void print_thread(const Machine *m, uint32_t id, char *text, size_t size);
 bool report_deadlock(Machine *m);
+
+/* Which share of the outputs' elements is written, by a sample (buffers.c). */
+double written_share(const Machine *m);
 
 #endif
