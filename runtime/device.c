@@ -38,7 +38,7 @@ fusec_status fail_inherited(fusec_error *error)
 {
     return fail(
         error, FUSEC_CUDA_ERROR,
-        "a CUDA device does not survive a fork, nor can its child open one: start another process");
+        "a CUDA device does not survive a fork, and the child cannot open one: start another process");
 }
 
 static fusec_device *device_new(void)

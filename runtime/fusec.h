@@ -22,9 +22,9 @@
  *    is ever printed.
  *  - Results are written to the pointer arguments only on success; on failure `*result`
  *    is NULL.
- *  - Objects are immutable once made and may be used from many threads at once. What is to
- *    be ordered is a _destroy, and the _record of an event: nobody may use the object
- *    during either, or after a _destroy. Every _destroy takes NULL.
+ *  - Objects are immutable once made and may be used from many threads at once. Only a
+ *    _destroy, and the _record of an event, need order: no other thread may use the object
+ *    during either, nor any after a _destroy. Every _destroy takes NULL.
  *  - Objects hold what they need: a device, or a program, may be destroyed before the
  *    plans made from it; the context of a device lives until its last plan is gone.
  *  - Strings returned live as long as the object they were asked of. Strings given are
@@ -110,7 +110,7 @@ typedef struct fusec_error {
     char message[1024];
 } fusec_error;
 
-/* The status as an identifier: "INVALID_TENSOR"; "UNKNOWN" for a number that is none. */
+/* The status as an identifier: "INVALID_TENSOR"; "UNKNOWN" for any other number. */
 FUSEC_API const char *fusec_status_name(fusec_status status);
 /* The status in words: "a tensor does not fit the plan". */
 FUSEC_API const char *fusec_status_text(fusec_status status);
@@ -235,7 +235,7 @@ typedef struct fusec_plan_options {
     /* NULL: the device's. Else "sm_90a", … (CPU device: what fusec_plan_text is
      * written for; sm_90a by default). */
     const char *arch;
-    /* Nonzero: an output may be the very memory of an input, where the plan can do that;
+    /* Nonzero: an output may be the same memory as an input, where the plan can do that;
      * fusec_plan_launch says where. */
     int32_t in_place;
     /* Nonzero: neither looks into the caches nor fills the disk cache. */
@@ -278,7 +278,7 @@ typedef struct fusec_plan_options {
  * Errors: INVALID_PROGRAM, INVALID_ARGUMENT (unknown graph, axis or output, a column
  * axis without a size, an axis with two, a refused schedule), NO_NVRTC, COMPILE_FAILED
  * with NVRTC's log, OUT_OF_MEMORY, CUDA_ERROR, UNSUPPORTED, LIMIT_EXCEEDED, CANCELLED; after
- * any of them nothing is left behind, and the next attempt begins anew. */
+ * any of them nothing is left behind, and the next attempt starts again. */
 FUSEC_API fusec_status fusec_plan_create(fusec_device *device, const fusec_program *program,
                                          const char *graph, const fusec_size *sizes, size_t count,
                                          const fusec_plan_options *options, fusec_plan **plan,
@@ -486,7 +486,7 @@ typedef struct fusec_tensor_info {
     int32_t is_output;
     int32_t is_wanted; /* 0: never touched, its entry at launch is not read */
     /* Of an output, bit i: it is a sum over axis i, and where that is divided among devices
-     * (fusec_axis_info) the sums of the parts are to be added. */
+     * (fusec_axis_info) the sums of the parts must be added. */
     uint32_t summed;
 } fusec_tensor_info;
 
@@ -511,7 +511,7 @@ typedef struct fusec_axis_info {
 
 /* What a graph declares, by the number of the graph: its axes, outermost first; its tensors, inputs
  * before outputs; its scalars. They are asked for from 0 on: a number behind the last one gives
- * INVALID_ARGUMENT and leaves *info alone, as do a NULL and a struct_size that is none. Texts live
+ * INVALID_ARGUMENT and leaves *info alone, as do a NULL and an unknown struct_size. Texts live
  * as long as the program.
  *   axis     size is the default, -1 where there is none; is_fixed and is_divisible are 0: only a
  *            plan knows
@@ -525,7 +525,7 @@ FUSEC_API fusec_status fusec_program_scalar(const fusec_program *program, size_t
 
 /* What bindings need to know about a plan. Tensors are numbered inputs first, then
  * outputs; a number out of range gives INVALID_ARGUMENT and leaves *info alone, as do
- * a NULL and a struct_size that is none. */
+ * a NULL and an unknown struct_size. */
 FUSEC_API const char *fusec_plan_graph(const fusec_plan *plan);
 /* What the machine code is for: "sm_90a"; of the CPU device's plans, what the text is for. */
 FUSEC_API const char *fusec_plan_arch(const fusec_plan *plan);
@@ -558,7 +558,7 @@ typedef struct fusec_device_info {
 FUSEC_API fusec_status fusec_device_get_info(const fusec_device *device, fusec_device_info *info);
 
 /* Copies the device's standing warning (the first of: the disk cache cannot be written or
- * is not to be trusted, a file of $FUSEC_TARGETS is wrong, the tuning file is damaged or has a
+ * cannot be trusted, a file of $FUSEC_TARGETS is wrong, the tuning file is damaged or has a
  * schedule that this version refuses; everything works without them) and returns its length; 0: none.
  * `text` may be NULL when size is 0. */
 FUSEC_API size_t fusec_device_warning(const fusec_device *device, char *text, size_t size);
@@ -656,7 +656,7 @@ typedef struct fusec_binary fusec_binary;
  *   arch   "sm_90a", … (for PTX its compute_90a is used)
  * Goes through the disk cache. Errors: NO_NVRTC (with the places searched),
  * COMPILE_FAILED with NVRTC's log, UNSUPPORTED for an architecture that this NVRTC does
- * not know, INVALID_ARGUMENT for a format that is none, OUT_OF_MEMORY. */
+ * not know, INVALID_ARGUMENT for an unknown format, OUT_OF_MEMORY. */
 FUSEC_API fusec_status fusec_binary_compile(const char *cuda, const char *arch, fusec_format format,
                                             fusec_binary **binary, fusec_error *error);
 FUSEC_API void fusec_binary_destroy(fusec_binary *binary);
@@ -684,7 +684,7 @@ FUSEC_API fusec_status fusec_nvrtc_version(int *major, int *minor, char *path, s
  * The directory must have an absolute path, belong to the effective user, be writable by
  * nobody else and be no symbolic link: else it is not used, which is a warning. So must each
  * entry, which also holds all that it was made from; one that does not fit, or that the
- * driver refuses, is removed and compiled anew.
+ * driver refuses, is removed and compiled again.
  *   fusec_cache_path    its directory, whether it exists or not; returns the length written, 0
  *                       if there is none or its path is relative
  *   fusec_cache_list    calls `entry` for each entry, most recently used first; a return other

@@ -4,7 +4,8 @@
 # of a ```cuda fence but `...` is one of what `<!-- cuda: COMMAND -->` before it prints.
 # The ```c fences behind `<!-- compile -->` of a page are one file, which compiles, and runs on the CPU where it has a main.
 # What is made from the sources (docs/generate) is up to date, and editors colour the examples right (tests/editors.py).
-# Links lead somewhere (links.py), and figures are those of the data files (bench/figures.py).
+# Links lead somewhere (links.py), figures are those of the data files (bench/figures.py), and no word of words.txt is
+# in prose or messages (words.py).
 # examples/embed.c does what it says. The Python in docs/howto/pytorch.md and examples/ is run by `make check-torch`.
 set -u
 cd "$(dirname "$0")/.."
@@ -34,6 +35,7 @@ done
 
 tests/links.py || exit 1
 tests/bench/figures.py || exit 1
+tests/words.py || exit 1
 python3 docs/generate --check || exit 1
 tests/editors.py || exit 1
 bad=0 programs=0 outputs=0 cuda=0

@@ -201,7 +201,7 @@ START_TEST(what_cannot_be_is_refused)
     check_refusal("row:exact=1,threads=128,open=1", "open: not for this kernel");
     check_refusal("column:exact=1,threads=128", "this kernel is of the family row");
     check_refusal("row:exact=1,threads=128+row:exact=1,threads=128",
-                  "the graph has 1 kernels, and 2 are told");
+                  "the graph has 1 kernels, and the schedule names 2");
     check_refusal("row:threads=128+row:threads=128", "between complete schedules");
     check_refusal("row:threads=128,threads=64", "given twice");
 }

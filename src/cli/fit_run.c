@@ -195,7 +195,7 @@ int command_fit(Options *o)
     progress_end(&progress);
     if (status == EXIT_DONE) {
         int found = fit_constants(&f.target, f.plans, f.gbps);
-        remark("%d of %d probes are bound by what they measure", found, probe_count);
+        remark("%d of %d probes are limited by what they measure", found, probe_count);
         text_print(out, "/* %s, by `fusec tune --fit`. */\n", f.info.name);
         print_target(out, &f.target);
     }

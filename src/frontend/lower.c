@@ -55,7 +55,7 @@ static const char *order_hint(Lowering *l, const ParamDecl *p, AxisSet axes, Axi
         l->arena,
         axes >> 1 >= last
             ? "write %s : %s%s, and copy the tensor to that order: its last axis is dense"
-            : "write %s : %s%s; how it lies in memory is told by strides, at launch",
+            : "write %s : %s%s; the launch gives the strides in memory",
         p->name.name, p->dtype.name, ordered);
 }
 

@@ -298,11 +298,11 @@ static const char *hint_for_brackets(const Syntax *s, const Token *found, const 
     if (before == TOKEN_IMPORT && found->kind == TOKEN_NAME)
         return "write import \"std\", or the path of a file in quotes";
     if (before == TOKEN_ARROW && found->kind == TOKEN_NAME)
-        return "outputs stand in parentheses: -> (y : f32[M, N])";
+        return "write outputs in parentheses: -> (y : f32[M, N])";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET)
-        return "an axis stands in brackets; what has none has no brackets";
+        return "write axes in brackets; a scalar has no brackets";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_MINUS && expected[TOKEN_NAME])
-        return "axes are told by their names, not their places or sizes, as in mean[N](x)";
+        return "name the axis, as in mean[N](x): axes have no numbers";
     bool header =
         found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;
     if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] &&

@@ -213,7 +213,7 @@ static const char *find_part_misfit(const Scheduler *s, const Kernel *k)
         const AxisSet left = k->columns & ~node(s->g, n)->reduced;
         const bool strided = reduces_part(s->g, k, n) && !block_threads(s->g, k, &s->a->sizes, n);
         if (strided && axes_size(&s->a->sizes, left) != k->vec)
-            return "vec: what is left of a row is to be a vector";
+            return "vec: the rest of a row must be whole vectors";
     }
     return NULL;
 }

@@ -81,7 +81,7 @@ static const char *missing_cluster(const Scheduler *s)
     if (asked > most && s->forced.family == FAMILY_ROW)
         return arena_format(
             s->arena,
-            "cluster: so many read a row anew in each phase, with up to %d threads each and without "
+            "cluster: so many read a row again in each phase, with up to %d threads each and without "
             "rows=, stages=, reuse= and bulk=",
             MOST_THREADS - WARP);
     return asked > most

@@ -16,9 +16,9 @@ while read -r hint; do
 done <<'END'
 write import "std"
 import std
-an axis stands in brackets; what has none has no brackets
+write axes in brackets; a scalar has no brackets
 graph nothing[](x : f32[]) -> (y : f32[]) { y = x }
-outputs stand in parentheses
+write outputs in parentheses
 graph g[N = 4](x : f32[N]) -> y : f32[N] { y = x }
 a reduction is called, as in sum
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x * size[N] }
@@ -26,7 +26,7 @@ write where(condition, a, b)
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x if x > 0 else 0 }
 'N' is an axis: it goes in brackets
 graph g[N = 4](x : f32[N]) -> (y : f32[]) { y = max(x, N) }
-axes are told by their names
+name the axis, as in
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = mean[-1](x) }
 it can be reduced over its own axes, as in mean\[N\]
 graph g[M = 3, N = 4, H = 2](x : f32[M, N], w : f32[H]) -> (y : f32[M], z : f32[H]) { y = mean[H](x) z = w }
