@@ -3,6 +3,7 @@
 import difflib
 import sys
 
+import c_api
 import editors
 import operations
 from lists import ROOT
@@ -11,6 +12,7 @@ MADE = {
     "editors/textmate/fuse.tmLanguage.json": editors.textmate,
     "editors/vim/syntax/fuse.vim": editors.vim,
     "docs/reference/operations.md": operations.page,
+    "docs/reference/c-api.md": c_api.page,
 }
 
 
