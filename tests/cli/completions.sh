@@ -108,4 +108,15 @@ for word in $_fusec_commands $(sort -u options); do
     grep -q -e "^\.[BIRS]* \(.*[ \"]\)\?$word\($\|[ =\",.]\)" page || fail "the manual page does not name $word"
 done
 
+# No complaint of groff, and of mandoc where it is.
+if command -v groff >/dev/null; then
+    tests=$((tests + 1))
+    groff -man -ww -z "$page" 2>stderr
+    [ -s stderr ] && fail 'groff complains about the manual page'
+fi
+if command -v mandoc >/dev/null; then
+    tests=$((tests + 1))
+    mandoc -Tlint "$page" >stderr || fail 'mandoc complains about the manual page'
+fi
+
 finish
