@@ -6,6 +6,7 @@ import sys
 import c_api
 import editors
 import operations
+import python_api
 from lists import ROOT
 
 MADE = {
@@ -13,6 +14,7 @@ MADE = {
     "editors/vim/syntax/fuse.vim": editors.vim,
     "docs/reference/operations.md": operations.page,
     "docs/reference/c-api.md": c_api.page,
+    "docs/reference/python.md": python_api.page,
 }
 
 

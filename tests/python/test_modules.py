@@ -211,7 +211,7 @@ def test_what_is_refused(x):
         "no axis of channels in 5 groups": lambda: ft.group_norm(x, 5, x, x),
         "takes scores .B, H, Q, K.": lambda: ft.softmax(x, sink=x),
         "a mask is a bool tensor": lambda: ft.softmax(x[None], mask=x),
-        "none of fusec's": lambda: ft.GroupNorm(1, 3, affine=False)(x),
+        "needs weight and bias": lambda: ft.GroupNorm(1, 3, affine=False)(x),
         "axis B is 3 in shift and 2 before it": lambda: ft.ada_layer_norm(x, torch.ones(3, WIDTH), torch.ones(3, WIDTH)),
     }.items():
         with pytest.raises(fusec.Error, match=message):

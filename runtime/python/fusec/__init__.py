@@ -4,7 +4,7 @@
     print(program.cuda(N=4096, arch="sm_90a"))          # the CUDA C of its graph
     y, mean, rstd = program(x, gamma, beta, eps=1e-6)   # on numpy arrays, by the CPU evaluator
 
-`fusec.torch` makes PyTorch operators and modules of programs; it needs torch, this module does not.
+`fusec.torch` makes PyTorch operators and modules of programs. It needs torch; this module does not.
 """
 from ._library import Error, library
 from ._program import Axis, Graph, Declared, Program, Scalar

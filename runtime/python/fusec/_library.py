@@ -14,7 +14,7 @@ MAX_RANK = 8
 
 
 class Error(ValueError, RuntimeError):
-    """What the library refused, with its message; `status` is the name of the fusec_status."""
+    """An error of the library, with its message. `status` is the name of the fusec_status: "INVALID_TENSOR"."""
 
     def __init__(self, message: str, status: str = "INVALID_ARGUMENT") -> None:
         super().__init__(message)

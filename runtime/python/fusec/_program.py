@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a graph; `size` is the default of the declaration, None without one."""
+    """An axis of a graph. `size` is the default size that the program gives, or None."""
     name: str
     size: int | None
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A tensor of a graph, input or output; `axes` are numbers of the graph's axes, outermost first."""
+    """An input or output of a graph. `axes` are indices into the graph's axes, outermost first."""
     name: str
     dtype: str
     axes: tuple[int, ...]
@@ -31,7 +31,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar of a graph, passed by value; `default` is None where it must be given."""
+    """A scalar of a graph, passed by value. `default` is None where a call must give the value."""
     name: str
     dtype: str
     default: float | int | bool | None
@@ -39,7 +39,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Graph:
-    """What a graph declares."""
+    """What a graph declares. `index` is its place in the program."""
     name: str
     index: int
     axes: tuple[Axis, ...]
@@ -48,7 +48,8 @@ class Graph:
     scalars: tuple[Scalar, ...]
 
     def bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Inputs by position or name and scalars by name, in the order of the declaration."""
+        """The inputs and scalars of a call, in the order of the declaration. Inputs are given by position or name, scalars
+        by name."""
         inputs, scalars = list(arguments[:len(self.inputs)]), []
         left = dict(named)
         if len(arguments) > len(self.inputs):
@@ -72,9 +73,10 @@ class Graph:
         return inputs, scalars
 
     def sizes(self, shapes: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
-        """The size of each axis, and the leading axes that stand for the first one, from the inputs' shapes.
+        """The size of each axis, and the leading axes that the first one stands for, from the inputs' shapes.
 
-        Leading axes beyond those declared are rows: they and the axis behind them make up the graph's first axis.
+        An input may have more leading axes than the graph declares. They count as rows: together with the axis that
+        follows them they are the graph's first axis.
         """
         sizes = [-1 if axis.size is None else axis.size for axis in self.axes]
         known: set[int] = set()
@@ -106,7 +108,7 @@ class Graph:
         return sizes, leading if leading is not None else sizes[:1]
 
     def shape(self, tensor: Declared, sizes: Sequence[int], leading: Sequence[int]) -> tuple[int, ...]:
-        """The shape of an output."""
+        """The shape of an output, from what sizes() gives."""
         return tuple(size for number in tensor.axes
                      for size in (leading if number == 0 else (sizes[number],)))
 
@@ -143,9 +145,10 @@ def retype(text: str, dtypes: Mapping[str, str]) -> str:
 
 
 class Program:
-    """A parsed and checked .fuse program; immutable, and needs no GPU.
+    """A parsed and checked .fuse program. It never changes, and needs no GPU.
 
-    Program(text) may import "std" alone, Program.open(path) also files. Errors in it raise fusec.Error with the
+    `name` is the name of the file in diagnostics. Program(text) can import "std" alone; with imports=True, as in
+    Program.open(path), it can import files, relative to `name`. A program with errors raises fusec.Error with the
     compiler's diagnostics.
     """
 
@@ -162,7 +165,7 @@ class Program:
 
     @classmethod
     def open(cls, path: "str | os.PathLike[str]") -> "Program":
-        """Reads a program from a file; its imports are relative to that."""
+        """Reads a program from a file. Its imports are relative to that file."""
         name = os.fspath(path)
         try:
             with open(name, encoding="utf-8") as file:
@@ -173,8 +176,8 @@ class Program:
         return cls(text, name, imports=True)
 
     def with_dtypes(self, dtypes: Mapping[str, str]) -> "Program":
-        """The same program with other dtypes: {"bf16": "f16"} replaces one everywhere, {"gamma": "f32"} declares
-        one tensor anew."""
+        """The same program with other dtypes. {"bf16": "f16"} replaces a dtype everywhere, {"gamma": "f32"} changes
+        the dtype of one tensor or scalar."""
         return Program(retype(self.text, dtypes), self.name, imports=self._imports) if dtypes else self
 
     def __del__(self) -> None:
@@ -183,7 +186,7 @@ class Program:
 
     @property
     def handle(self) -> c_void_p:
-        """The fusec_program, for the C API; it lives as long as this object."""
+        """The fusec_program, for the C API. It lives as long as this object."""
         return self._handle
 
     @property
@@ -193,7 +196,7 @@ class Program:
 
     @property
     def warnings(self) -> str:
-        """The compiler's warnings as text, "" without any."""
+        """The compiler's warnings as text; "" if there are none."""
         return str(library.c.fusec_program_warnings(self._handle).decode())
 
     @cached_property
@@ -203,7 +206,7 @@ class Program:
         return tuple(self._read_graph(index) for index in range(count))
 
     def graph(self, name: str | None = None) -> Graph:
-        """The declaration of a graph; without a name, of the only one."""
+        """What the graph of that name declares. A program with one graph needs no name."""
         if name is None and len(self.declared) == 1:
             return self.declared[0]
         for graph in self.declared:
@@ -235,12 +238,13 @@ class Program:
 
     def grad(self, graph: str | None = None, *, of: Sequence[str] | None = None, wrt: Sequence[str] | None = None,
              save: Sequence[str] | str = "auto") -> "Program":
-        """The backward graph NAME_bwd, as `fusec grad` prints it; its text is .text.
+        """The backward pass as a program with one graph, NAME_bwd, as `fusec grad` prints it. Its text is `.text`.
 
         of      the outputs that are differentiated; None: all of floats but statistics
-        wrt     the inputs with respect to which; None: all tensors of floats
-        save    the outputs that the backward pass takes as inputs; "none"; "auto": those with which it costs least
-        Raises fusec.Error for a graph without a gradient."""
+        wrt     the inputs that get a gradient; None: all tensors of floats
+        save    the outputs that the backward pass takes as inputs, or "none"; "auto": those with which it costs least
+
+        Raises fusec.Error for a graph that has no gradient."""
         if not hasattr(library.c, "fusec_program_grad"):
             raise Error("this libfusec derives no gradients", "UNSUPPORTED")
         options = GradOptions(struct_size=ctypes.sizeof(GradOptions))
@@ -256,13 +260,14 @@ class Program:
     def cuda(self, graph: str | None = None, *, arch: str = "sm_90a", outputs: Sequence[str] | None = None,
              schedule: str | None = None, **sizes: int) -> str:
         """The CUDA C of a graph: program.cuda(N=4096, arch="sm_90a"). Column axes need a size, here or in the
-        program; row axes need none."""
+        program. Row axes need none. `outputs` are those wanted, None: all. `schedule` is as for `--schedule`."""
         with Plan(self, graph, sizes, arch=arch, outputs=outputs, schedule=schedule) as plan:
             return str(library.c.fusec_plan_text(plan.handle).decode())
 
     def explain(self, graph: str | None = None, *, arch: str = "sm_90a", outputs: Sequence[str] | None = None,
                 schedule: str | None = None, json: bool = False, **sizes: int) -> str:
-        """What `fusec explain` says: axes, reductions, kernels, traffic, and why. json=True: as JSON."""
+        """What `fusec explain` says of a graph: axes, reductions, kernels, traffic, and why they were chosen. json=True
+        gives it as JSON."""
         with Plan(self, graph, sizes, arch=arch, outputs=outputs, schedule=schedule) as plan:
             length = library.c.fusec_plan_explain(plan.handle, json, None, 0)
             text = ctypes.create_string_buffer(length + 1)
@@ -273,12 +278,12 @@ class Program:
 
     def __call__(self, *arguments: Any, graph: str | None = None, outputs: Sequence[str] | None = None,
                  **named: Any) -> Any:
-        """Runs a graph on numpy arrays by the CPU evaluator (f64 arithmetic, storage rounded as declared).
+        """Runs a graph on numpy arrays by the CPU evaluator, which computes in f64 and rounds what it stores as declared.
 
-        Inputs by position or name, scalars by keyword. Leading axes beyond the graph's stand for more rows.
-        Arrays have the declared dtype; for bf16, which numpy lacks, float32 (rounded to nearest even) or
-        ml_dtypes.bfloat16, for f8 its bytes as uint8. Returns the output, or a tuple of several: bf16 as float32.
-        Raises fusec.Error for a wrong dtype, rank or size.
+        Inputs are given by position or name, scalars by keyword. Leading axes beyond those that the graph declares
+        are more rows. An array has the declared dtype. numpy has no bf16: give float32, which is rounded to nearest
+        even, or ml_dtypes.bfloat16. For f8 give the bytes as uint8. Returns the output, or a tuple of several; bf16
+        comes back as float32. Raises fusec.Error for a wrong dtype, rank or size.
         """
         from ._numpy import run
         return run(self, self.graph(graph), arguments, named, outputs)

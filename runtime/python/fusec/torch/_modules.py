@@ -58,7 +58,7 @@ def as_rows(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 # ---- norms ----
 
 class LayerNorm(torch.nn.LayerNorm):
-    """torch.nn.LayerNorm. x : [..., *normalized_shape], a result of the same shape and dtype."""
+    """In place of torch.nn.LayerNorm. x : [..., *normalized_shape]; the result has its shape and dtype."""
 
     def forward(self, x: Tensor) -> Tensor:
         rows = as_rows(x, self.normalized_shape)
@@ -74,9 +74,9 @@ class LayerNorm(torch.nn.LayerNorm):
 
 
 class RMSNorm(torch.nn.RMSNorm):
-    """torch.nn.RMSNorm. x : [..., *normalized_shape], a result of the same shape and dtype.
+    """In place of torch.nn.RMSNorm. x : [..., *normalized_shape]; the result has its shape and dtype.
 
-    zero_centered: the weight is kept less one, y = x / rms * (1 + weight), and begins at 0."""
+    With zero_centered=True y = x / rms * (1 + weight), and the weight begins at 0."""
 
     def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
                  device: Any = None, dtype: Any = None, *, zero_centered: bool = False) -> None:
@@ -118,9 +118,9 @@ def added(module: Any, graph: str, x: Tensor, residual: Tensor, bias: Tensor | N
 
 
 class AddLayerNorm(LayerNorm):
-    """Residual, bias and layer norm at once: h = x + bias + residual, y = layer_norm(h); returns h, y.
+    """Residual, bias and layer norm in one program: h = x + bias + residual, y = layer_norm(h). Returns h, y.
 
-    x, residual : [..., *normalized_shape]; bias : normalized_shape, or None. h goes on as the residual."""
+    x, residual : [..., *normalized_shape]; bias : normalized_shape, or None. h is the residual of the next layer."""
 
     def forward(self, x: Tensor, residual: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:    # type: ignore[override]
         if self.weight is None or self.bias is None:
@@ -130,9 +130,9 @@ class AddLayerNorm(LayerNorm):
 
 
 class AddRMSNorm(RMSNorm):
-    """Residual, bias and RMS norm at once: h = x + bias + residual, y = rms_norm(h); returns h, y.
+    """Residual, bias and RMS norm in one program: h = x + bias + residual, y = rms_norm(h). Returns h, y.
 
-    x, residual : [..., *normalized_shape]; bias : normalized_shape, or None. h goes on as the residual."""
+    x, residual : [..., *normalized_shape]; bias : normalized_shape, or None. h is the residual of the next layer."""
 
     def forward(self, x: Tensor, residual: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:    # type: ignore[override]
         if self.weight is None:
@@ -142,7 +142,7 @@ class AddRMSNorm(RMSNorm):
 
 
 def group_norm(x: Tensor, groups: int, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
-    """torch.nn.functional.group_norm. x : [B, C, ...], weight, bias : [C]; a result of x's shape."""
+    """In place of torch.nn.functional.group_norm. x : [B, C, ...]; weight, bias : [C]. The result has x's shape."""
     if x.dim() < 2 or x.shape[1] % groups:
         raise Error(f"group_norm: {list(x.shape)} has no axis of channels in {groups} groups", "INVALID_TENSOR")
     image = dense(x.reshape(x.shape[0], groups, x.shape[1] // groups, -1))
@@ -151,11 +151,11 @@ def group_norm(x: Tensor, groups: int, weight: Tensor, bias: Tensor, eps: float 
 
 
 class GroupNorm(torch.nn.GroupNorm):
-    """torch.nn.GroupNorm, with weight and bias."""
+    """In place of torch.nn.GroupNorm. It must have weight and bias: without them a call raises fusec.Error."""
 
     def forward(self, x: Tensor) -> Tensor:
         if self.weight is None:
-            raise Error("GroupNorm without weight and bias is none of fusec's")
+            raise Error("fusec.torch.GroupNorm needs weight and bias")
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
 
@@ -166,15 +166,15 @@ def ada_layer_norm(x: Tensor, shift: Tensor, scale: Tensor, eps: float = 1e-6) -
 
 def gate_ada_layer_norm(x: Tensor, residual: Tensor, gate: Tensor, shift: Tensor, scale: Tensor,
                         eps: float = 1e-6) -> tuple[Tensor, Tensor]:
-    """h = residual + gate * x, and the adaptive layer norm of h; returns both. x, residual : [B, T, C]; gate, shift,
-    scale : [B, C]."""
+    """h = residual + gate * x, and y, the adaptive layer norm of h. Returns h, y. x, residual : [B, T, C];
+    gate, shift, scale : [B, C]."""
     operator = shipped("adaln_gate", ("h", "y"), x.dtype, scale.dtype, ("gate", "shift", "scale"))
     return operator(dense(x), dense(residual), gate, shift, scale, eps=eps)
 
 
 class AdaLayerNorm(torch.nn.Module):
-    """Adaptive layer norm of rows of `width` elements, without weights of its own: forward(x, shift, scale) is y;
-    forward(x, shift, scale, gate, residual) is h, y with h = residual + gate * x."""
+    """Adaptive layer norm of rows of `width` elements. It has no weights. forward(x, shift, scale) returns y, as
+    ada_layer_norm does; with gate and residual it returns h, y, as gate_ada_layer_norm does."""
 
     def __init__(self, width: int, eps: float = 1e-6) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ def bias_gelu(x: Tensor, bias: Tensor, approximate: str = "none") -> Tensor:
 
 
 def swiglu(gate: Tensor, up: Tensor | None = None) -> Tensor:
-    """silu(gate) * up. gate, up : [..., N]; with one tensor [..., 2 N], its halves, which are not copied."""
+    """silu(gate) * up. gate, up : [..., N]. With one tensor [..., 2 N] its halves are gate and up; they are not copied."""
     if up is None and gate.shape[-1] % 2:
         raise Error(f"swiglu: {gate.shape[-1]} columns have no halves", "INVALID_TENSOR")
     if up is None and type(gate) is Tensor and gate.dtype in FLOATS:
@@ -209,7 +209,7 @@ def swiglu(gate: Tensor, up: Tensor | None = None) -> Tensor:
 
 
 class BiasGELU(torch.nn.Module):
-    """gelu(x + bias) with a bias of its own, as behind a linear layer without one. x : [..., width]."""
+    """gelu(x + bias) with a bias that it owns, to follow a linear layer without one. x : [..., width]."""
 
     def __init__(self, width: int, approximate: str = "none", device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class BiasGELU(torch.nn.Module):
 
 
 class SwiGLU(torch.nn.Module):
-    """silu(gate) * up. forward(gate, up), or forward(x) with both in one tensor [..., 2 N]."""
+    """silu(gate) * up, as swiglu computes it: of two tensors, or of both in one tensor [..., 2 N]."""
 
     def forward(self, gate: Tensor, up: Tensor | None = None) -> Tensor:
         return swiglu(gate, up)
@@ -246,10 +246,10 @@ def softmax(x: Tensor, scale: float = 1.0, *, causal: bool = False, mask: Tensor
             sink: Tensor | None = None) -> Tensor:
     """Softmax of x * scale over the last axis. x : [..., K].
 
-    causal   x : [..., Q, K]; query q sees no key behind it, and the last query sees all
-    mask     x : [B, H, Q, K]; bool [Q, K], [B, Q, K] or [B, 1, Q, K], true where a key is seen. A query that sees
-             none has zeros
-    sink     x : [B, H, Q, K]; [H], a score of each head that takes weight and gives no value"""
+    causal   x : [..., Q, K]. A query sees no later key, and the last query sees all
+    mask     a bool tensor [Q, K], [B, Q, K] or [B, 1, Q, K], true where a query sees a key, with x : [B, H, Q, K]. A
+             query that sees no key has zeros
+    sink     [H], with x : [B, H, Q, K]: a score of each head that takes weight and gives no value"""
     if (mask is not None or sink is not None) and x.dim() != 4:
         raise Error(f"softmax with a mask or sink takes scores [B, H, Q, K], not {list(x.shape)}", "INVALID_TENSOR")
     kind = "_masked" if mask is not None else "_causal" if causal else ""
@@ -262,11 +262,13 @@ def softmax(x: Tensor, scale: float = 1.0, *, causal: bool = False, mask: Tensor
 
 def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, label_smoothing: float = 0.0,
                   z_loss: float = 0.0, reduction: str = "mean") -> Tensor:
-    """Cross entropy of logits [..., V] with class numbers [...]: f32, a number for "mean" and "sum", [...] for "none".
+    """Cross entropy of logits [..., V] with class numbers [...], in f32: one number for reduction "mean" and "sum",
+    [...] for "none".
 
     ignore_index     rows with that target have no loss and no gradient, and do not count in the mean
-    label_smoothing  that share of the target's weight goes to all classes alike
-    z_loss           its factor times the square of the row's logarithm of the sum is added
+    label_smoothing  the share of the target's weight that is divided evenly among all classes
+    z_loss           the loss of a row has this times logsumexp(logits) ** 2 added
+
     A target that is no class makes the loss NaN."""
     if reduction not in ("mean", "sum", "none"):
         raise Error(f"cross_entropy: reduction is mean, sum or none, not {reduction}")
@@ -277,7 +279,7 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, l
 
 
 class CrossEntropyLoss(torch.nn.Module):
-    """torch.nn.CrossEntropyLoss for logits [..., V], classes last, and targets [...]; with z_loss."""
+    """In place of torch.nn.CrossEntropyLoss, for logits [..., V], classes last, and targets [...]. It has z_loss too."""
 
     def __init__(self, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,
                  z_loss: float = 0.0) -> None:

@@ -32,7 +32,7 @@ unsharded: list[tuple[Any, Program, Graph, tuple[int, ...], bool]] = []
 
 
 class Operator(Protocol):
-    """What `op` returns: a function of the graph's inputs and scalars, with what it was made of."""
+    """What `op` returns: a function of the graph's inputs and scalars, and these attributes."""
     program: Program
     graph: Graph
     operator: Any               # the torch.ops.fusec overload, with the autograd formula where there is one
@@ -408,20 +408,21 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
         layer_norm = fusec.torch.op("layernorm.fuse", backward="layernorm_bwd.fuse")
         y, mean, rstd = layer_norm(x, gamma, beta, eps=1e-5)
 
-    program    a path, a text, or a fusec.Program
-    backward   the same for the backward pass: its inputs are inputs and outputs of the forward graph, by their
-               names, and dy for output y; its output dx is the gradient of x. Without it, the graph NAME_bwd of
-               the same program, else fusec's own derivative; where there is none, an input that requires grad is an
-               error
-    graph      which one, of several; backward_graph: of the backward program
-    outputs    the names of those that calls return, in the graph's order; None: all. Others are computed only where
-               the backward pass needs them
-    dtypes     other dtypes than those declared: {"bf16": torch.float16} replaces one everywhere, {"gamma": "f32"} is
-               for one tensor (and its gradient)
+    program         a path, a text, or a fusec.Program
+    backward        the same for the backward pass. Its inputs are inputs and outputs of the forward graph, under
+                    their names, and dy for output y; its output dx is the gradient of x. None: the graph NAME_bwd of
+                    the same program, else the derivative that fusec makes. Where there is none, an input that
+                    requires grad is an error
+    graph           the graph's name, where the program has several
+    backward_graph  that of the backward program
+    outputs         the names of the outputs that calls return, in the graph's order; None: all. Others are computed
+                    only where the backward pass needs them
+    dtypes          other dtypes than those declared: {"bf16": torch.float16} replaces one everywhere,
+                    {"gamma": "f32"} changes one tensor and its gradient
 
-    Calls take tensors by position or name, in the graph's dtypes and all on one device, and scalars by keyword.
-    Leading axes beyond those declared stand for more rows; views go by their strides, but the last axis must be
-    dense. They return the output, or a tuple of several. CPU tensors are computed by the CPU evaluator.
+    A call takes tensors by position or name, in the graph's dtypes and all on one device, and scalars by keyword.
+    Leading axes beyond those declared are more rows. A tensor may be a view with any strides if its last axis is
+    dense. The call returns the output, or a tuple of several. The CPU evaluator computes CPU tensors.
     Raises fusec.Error for a program with errors, tensors that do not fit, or a gradient that does not exist.
     """
     given = dict(dtypes or {})
