@@ -4,7 +4,9 @@ import difflib
 import sys
 
 import c_api
+import command_line
 import editors
+import json_keys
 import operations
 import python_api
 from lists import ROOT
@@ -15,6 +17,8 @@ MADE = {
     "docs/reference/operations.md": operations.page,
     "docs/reference/c-api.md": c_api.page,
     "docs/reference/python.md": python_api.page,
+    "docs/reference/command-line.md": command_line.page,
+    "docs/reference/json.md": json_keys.page,
 }
 
 

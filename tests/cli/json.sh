@@ -39,6 +39,54 @@ json 0 "j == {'path': '$work/cache'}" cache path --json
 json 0 'j == {"entries": []}' cache list --json
 json 0 'j == {"removed": 0}' cache clear --json
 
+# ---- the schema ----
+
+# as_schema NAME ARGUMENTS...: what is printed is as the schema says of NAME.
+as_schema() {
+    local name=$1
+    shift
+    tests=$((tests + 1))
+    "$fusec" "$@" >stdout 2>/dev/null
+    "$root"/tests/schema.py "$name" <stdout 2>stderr || fail "not as the schema of $name: fusec $*"
+}
+
+mkdir explained
+tests=$((tests + 2))
+for file in "$root"/examples/*.fuse; do
+    FUSEC_NVRTC=/dev/null "$fusec" explain "$file" --json >"explained/$(basename "$file").json" 2>stderr || fail "explain $file"
+done
+"$root"/tests/schema.py explain explained/*.json 2>stderr || fail 'explain is not as the schema'
+"$fusec" check "$root"/examples/*.fuse --json | "$root"/tests/schema.py check 2>stderr || fail 'check is not as the schema'
+as_schema check check one.fuse wrong.fuse nothing.fuse --json
+FUSEC_NVRTC=/dev/null as_schema explain explain one.fuse --json --candidates
+FUSEC_NVRTC=/dev/null as_schema explain explain one.fuse --json --schedule row --arch sm_80
+as_schema run run one.fuse --device cpu --json
+as_schema run run one.fuse --device cpu --json --verify
+as_schema run run none.fuse --device cpu --json --verify
+as_schema run run "$root"/examples/layernorm_bwd.fuse M=5 N=40 --device cpu --json --verify
+as_schema cache_path cache path --json
+"$root"/tests/schema.py check <<<'{"files": [{"file": 1, "ok": true, "graphs": []}]}' 2>stderr && fail 'the schema takes anything'
+
+# The rest by the stub driver and NVRTC of tests/faults, which run nothing: bench and tune of no rows.
+stub=$root/build/faults
+if [ -e "$stub/libcuda.so.1" ] && [ -e "$stub/libnvrtc_stub.so" ]; then
+    export FUSEC_NVRTC=$stub/libnvrtc_stub.so
+    for of in one.fuse "$root"/examples/layernorm_bwd.fuse "$root"/examples/rmsnorm.fuse; do
+        rm -rf kernels
+        "$fusec" plan save "$of" N=64 --arch sm_90a -o one.plan 2>stderr || fail "plan save $of"
+        as_schema plan_show plan show one.plan --json
+        "$fusec" build "$of" N=64 --arch sm_90a,sm_80 -o kernels >stdout 2>stderr || fail "build $of"
+        tests=$((tests + 1))
+        "$root"/tests/schema.py build 2>stderr <<<"$(cat kernels/*.json)" || fail "build $of: not as the schema"
+    done
+    LD_LIBRARY_PATH=$stub as_schema bench bench one.fuse M=0 --json
+    first_build && LD_LIBRARY_PATH=$stub as_schema tune tune one.fuse M=0 --json
+else
+    echo '-- command line: JSON of bench, tune, plan and build, skipped: there is no stub driver'
+fi
+as_schema cache_list cache list --json
+as_schema cache_clear cache clear --json
+
 # ---- colour ----
 
 red=$(printf '\033\\[1;31merror:')
