@@ -10,6 +10,7 @@
 static void give_up(void *data)
 {
     (void)data;
+    collect_reports(NULL); /* which would need memory */
     complain(NULL, "out of memory");
     exit(EXIT_MACHINE);
 }

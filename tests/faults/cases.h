@@ -7,6 +7,7 @@
 
 static const Case cases[] = {
     {"check", "check norm.fuse uses.fuse", 0},
+    {"check-json", "check norm.fuse uses.fuse --json", 0},
     {"emit", "emit norm.fuse N=64", 0},
     {"emit-file", "emit norm.fuse N=64 -o old.txt", 0},
     {"emit-new", "emit norm.fuse N=64 -o new.txt", 0},
@@ -26,6 +27,7 @@ static const Case cases[] = {
     {"run-threads", "run norm.fuse M=2048 N=96 --device cpu", 0},
     {"run-out", "run norm.fuse --device cpu --in in.safetensors --out old.safetensors", CLOSELY},
     {"run-new", "run norm.fuse --device cpu --in in.safetensors --out new.safetensors --verify", 0},
+    {"run-json", "run norm.fuse M=8 N=16 --device cpu --verify --json", 0},
     {"run-stdin", "run norm.fuse --device cpu --in - --out -", STDIN},
     {"run-limit",
      "run norm.fuse M=8 N=16 --device cpu --verify --limit seconds=100,bytes=1000000000", 0},
@@ -49,9 +51,11 @@ static const Case cases[] = {
     {"plan-run", "plan run zero.plan M=3", GPU},
     {"plan-run-out", "plan run zero.plan --out old.safetensors", GPU},
     {"cache-list", "cache list", NUMBERS},
+    {"cache-list-json", "cache list --json", NUMBERS},
     {"cache-clear", "cache clear", CLEARS},
     {"cache-path", "cache path", 0},
     {"help", "--help", 0},
+    {"completions", "completions zsh -o old.txt", 0},
     {"api-cpu", "cpu", CALLS},
     {"api-gpu", "gpu", CALLS | GPU},
     {"api-gpu-fresh", "gpu", CALLS | GPU | FRESH},
