@@ -62,8 +62,9 @@ static bool has_schedules(Scheduler *s)
     int count = 0;
     for (int i = 0; i < s->kernels.count; i++) count += walks_rows(&s->kernels.data[i]);
     if (s->forced.exact && count != s->asked_count)
-        s->problem = arena_format(s->arena, "exact: the graph has %d kernels, and the schedule names %d",
-                                  count, s->asked_count);
+        s->problem =
+            arena_format(s->arena, "exact: the graph has %d kernels, and the schedule names %d",
+                         count, s->asked_count);
     return !s->problem;
 }
 
