@@ -13,8 +13,8 @@ This page lists every key; [fusec.schema.json](fusec.schema.json) has the same a
 
 - Sizes of memory are in bytes. Times are in microseconds where the key ends in `us`, in milliseconds where it ends in `ms`. Speeds are in GB/s.
 - A key that is not always there is marked "may be absent".
-- With `check`, errors and warnings are part of the JSON. The other commands print them to standard error as text, and nothing to
-  standard output if they fail. `run --verify` that finds a wrong element prints its JSON and exits with 4.
+- With `check`, errors and warnings are part of the JSON, unless the machine could not (exit status 3). The other commands print
+  them to standard error as text, and nothing to standard output if they fail. `run --verify` that finds a wrong element prints its JSON and exits with 4.
 - The [exit statuses](command-line.md#exit-statuses) are the same with and without `--json`.
 
 """

@@ -9,6 +9,7 @@
 #include "schedule/keys.h"
 #include "cli/fmt.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const CompileUntil stages[EMIT_COUNT] = {
@@ -180,22 +181,27 @@ static int check_file(const Options *o, const char *file, Text *graphs)
     return status;
 }
 
-/* Each file with its graphs and what was found. */
+/* Each file with its graphs and what was found. What the machine could not goes to stderr. */
 static int check_json(const Options *o)
 {
     Text *out = text_new(o->arena);
     int status = EXIT_DONE;
     text_print(out, "{\"files\": [");
     for (int i = 0; i < o->files.count; i++) {
-        Text *graphs = text_new(o->arena), *reports = text_new(o->arena);
-        collect_reports(reports);
+        Text *graphs = text_new(o->arena);
+        Reports reports = {text_new(o->arena), text_new(o->arena)};
+        collect_reports(&reports);
         const int of_file = check_file(o, o->files.data[i], graphs);
         collect_reports(NULL);
+        if (of_file == EXIT_MACHINE) {
+            fputs(text_string(reports.text), stderr);
+            return of_file;
+        }
         text_print(out, "%s\n  {\"file\": ", i ? "," : "");
         text_quote(out, o->files.data[i]);
         text_print(out, ", \"ok\": %s, \"graphs\": [%s],\n   \"diagnostics\": [%s]}",
                    of_file == EXIT_DONE ? "true" : "false", text_string(graphs),
-                   text_string(reports));
+                   text_string(reports.json));
         status = worse(status, of_file);
     }
     text_print(out, "\n]}\n");

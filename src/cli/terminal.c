@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static Colour colour = COLOUR_AUTO;
-static Text *collected; /* the JSON array that reports go to; NULL: they are printed */
+static Reports *reports; /* where reports go; NULL: they are printed */
 
 void use_colour(Colour when)
 {
@@ -25,18 +25,18 @@ static bool has_colour(void)
 
 /* ---- reports as JSON ---- */
 
-void collect_reports(Text *array)
+void collect_reports(Reports *to)
 {
-    collected = array;
+    reports = to;
 }
 
 static void put_part(const char *key, const char *text, size_t length)
 {
-    text_print(collected, "\"%s\": ", key);
+    text_print(reports->json, "\"%s\": ", key);
     if (text)
-        text_quote(collected, arena_copy(collected->arena, text, length));
+        text_quote(reports->json, arena_copy(reports->json->arena, text, length));
     else
-        text_print(collected, "null");
+        text_print(reports->json, "null");
 }
 
 /* Takes the number behind the last colon of `place` off it; 0: there is none. */
@@ -55,7 +55,7 @@ static void put_place(const char *place, size_t length)
 {
     const int column = take_number(place, &length), number = take_number(place, &length);
     put_part("file", length ? place : NULL, length);
-    text_print(collected,
+    text_print(reports->json,
                number ? ", \"line\": %d, \"column\": %d" : ", \"line\": null, \"column\": null",
                number, column);
 }
@@ -63,15 +63,15 @@ static void put_place(const char *place, size_t length)
 static void collect(const char *severity, const char *place, size_t place_length,
                     const char *message, size_t length, const char *hint)
 {
-    text_print(collected, "%s\n    {", collected->length ? "," : "");
+    text_print(reports->json, "%s\n    {", reports->json->length ? "," : "");
     put_part("severity", severity, strlen(severity));
-    text_print(collected, ", ");
+    text_print(reports->json, ", ");
     put_place(place, place_length);
-    text_print(collected, ", ");
+    text_print(reports->json, ", ");
     put_part("message", message, length);
-    text_print(collected, ", ");
+    text_print(reports->json, ", ");
     put_part("hint", hint, hint ? strcspn(hint, "\n") : 0);
-    text_print(collected, "}");
+    text_print(reports->json, "}");
 }
 
 /* A report of the compiler: `PLACE: error: message`, the line of the source, a hint. */
@@ -101,10 +101,11 @@ void complain(const char *hint, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (collected) {
-        Text *message = text_new(collected->arena);
+    if (reports) {
+        Text *message = text_new(reports->json->arena);
         text_vprint(message, format, args);
         va_end(args);
+        text_print(reports->text, "fusec: error: %s\n", text_string(message));
         collect("error", "", 0, text_string(message), message->length, hint);
         return;
     }
@@ -157,8 +158,9 @@ bool begins_report(const char *text)
 
 void print_diagnostics(const char *text)
 {
-    if (collected) {
+    if (reports) {
         collect_report(text);
+        text_print(reports->text, "%s\n", text);
         return;
     }
     progress_hide();

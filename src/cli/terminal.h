@@ -10,9 +10,12 @@
 
 typedef enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER, COLOUR_COUNT } Colour;
 void use_colour(Colour when);
-/* From now on errors and diagnostics go to a JSON array, as objects with commas between, and not to
- * stderr; NULL: to stderr again. */
-void collect_reports(Text *array);
+/* Errors and diagnostics: objects of a JSON array with commas between, and the same as text. */
+typedef struct {
+    Text *json, *text;
+} Reports;
+/* From now on they go there and not to stderr; NULL: to stderr again. */
+void collect_reports(Reports *to);
 
 /* "fusec: error: ..." and a hint (NULL: none). */
 void complain(const char *hint, const char *format, ...) __attribute__((format(printf, 2, 3)));
