@@ -1,6 +1,6 @@
 /* analyze/analyze.h: graph -> analysis: which axes are rows and which columns, what kind each
  * reduction is, in which phase it runs, which inputs must stay on chip between phases, and how many
- * bytes must be moved at least. docs/hacking.md defines the terms; schedule/schedule.c decides from
+ * bytes must be moved at least. docs/explanation/concepts.md defines the terms. schedule/schedule.c decides from
  * the analysis, explain/explain.c prints it. */
 #ifndef FUSEC_ANALYZE_H
 #define FUSEC_ANALYZE_H
