@@ -179,30 +179,30 @@ START_TEST(what_cannot_be_is_refused)
     check_refusal("row:exact=1,threads=128,reads=2", "");
     check_refusal("row:exact=1,threads=128,stages=3,live=1,row=ring", "");
     check_refusal("row:exact=1,threads=128,vec=8,tiles=4,row=registers", "");
-    check_refusal("row:exact=1,threads=128,convert=once", "convert: not for this kernel");
-    check_refusal("row:exact=1", "threads: a complete schedule tells them");
+    check_refusal("row:exact=1,threads=128,convert=once", "convert: this kernel cannot have it");
+    check_refusal("row:exact=1", "threads: a complete schedule must give it");
     check_refusal("row:threads=128,lag=1", "");
-    check_refusal("row:threads=128,lag=2", "lag: not for this kernel");
-    check_refusal("row:convert=bf16", "convert: not for this kernel");
-    check_refusal("row:few=7", "few: not for this kernel");
-    check_refusal("row:threads=256,cluster=64", "cluster: each of 64 CTAs wants");
-    check_refusal("row:threads=128,stages=500", "stages: beside what else");
-    check_refusal("warp-specialized:stages=1", "stages: a copy warp fills a ring");
-    check_refusal("row:exact=1,threads=128,lag=1", "lag: for rows in a ring");
+    check_refusal("row:threads=128,lag=2", "lag: this kernel cannot have it");
+    check_refusal("row:convert=bf16", "convert: this kernel cannot have it");
+    check_refusal("row:few=7", "few: this kernel cannot have it");
+    check_refusal("row:threads=256,cluster=64", "cluster: 64 CTAs need more than");
+    check_refusal("row:threads=128,stages=500", "stages: shared memory has room for at most");
+    check_refusal("warp-specialized:stages=1", "stages: warp-specialized needs a ring");
+    check_refusal("row:exact=1,threads=128,lag=1", "lag: only for rows in a ring");
     check_refusal("row:exact=1,threads=128,row=shared",
-                  "row: 'shared' is none of: registers ring memory");
+                  "row: 'shared' is not one of: registers ring memory");
     check_refusal("row:exact=1,threads=128,lag=3", "a number from 1 to 2");
     check_refusal("row:exact=1,threads=100", "not whole warps");
-    check_refusal("row:exact=1,threads=128,tiles=1", "tiles: they do not cover a row");
-    check_refusal("row:exact=1,threads=128,stages=64,live=1,row=ring", "have no room");
-    check_refusal("row:exact=1,threads=128,paced=1", "paced: only a copy warp");
-    check_refusal("row:exact=1,threads=128,blocks=1", "blocks: for rows of single elements");
+    check_refusal("row:exact=1,threads=128,tiles=1", "tiles: so few do not cover a row");
+    check_refusal("row:exact=1,threads=128,stages=64,live=1,row=ring", "does not fit an SM");
+    check_refusal("row:exact=1,threads=128,paced=1", "paced: needs a copy warp");
+    check_refusal("row:exact=1,threads=128,blocks=1", "blocks: needs rows in registers");
     check_refusal("row:exact=1,threads=128,refill=1", "refill: ");
-    check_refusal("row:exact=1,threads=128,open=1", "open: not for this kernel");
+    check_refusal("row:exact=1,threads=128,open=1", "open: this kernel cannot have it");
     check_refusal("column:exact=1,threads=128", "this kernel is of the family row");
     check_refusal("row:exact=1,threads=128+row:exact=1,threads=128",
                   "the graph has 1 kernels, and the schedule names 2");
-    check_refusal("row:threads=128+row:threads=128", "between complete schedules");
+    check_refusal("row:threads=128+row:threads=128", "joins complete schedules");
     check_refusal("row:threads=128,threads=64", "given twice");
 }
 END_TEST

@@ -48,7 +48,7 @@ static bool choose_best(Scheduler *s, Kernel *k)
     s->problem = NULL;
     propose(s, k, consider, &c);
     if (!c.near.count) {
-        if (!s->problem) s->problem = "no schedule has room for it";
+        if (!s->problem) s->problem = "no schedule fits the GPU";
         return false;
     }
     for (near = c.near.data; near->time * RESOLUTION > c.least;) near++;

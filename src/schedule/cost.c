@@ -296,11 +296,12 @@ static const char *unknown_kernel(const Scheduler *s, const Kernel *k)
         if (k->computed[i] && node(s->g, (Node){(uint32_t)i})->type == TYPE_F64)
             return "it computes in f64";
     if (column_count(s, k) > MOST_COLUMNS) return "its rows are longer than 1048576 columns";
-    if (k->kept) return "it sums the rows of each group apart";
-    if (!k->inner_count || !row_inputs(k)) return "it reduces no vectors inside rows";
+    if (k->kept) return "it has sums that keep row axes";
+    if (!k->inner_count || !row_inputs(k))
+        return "it has no reduction inside rows, or reads no rows";
     if (!k->rows || k->dynamic || has_column_parts(k))
-        return "its rows are one, or of no fixed length";
-    if (has_several_columns(k)) return "its columns are of several axes";
+        return "it has only one row, or its row length is not fixed";
+    if (has_several_columns(k)) return "its columns are along several axes";
     return column_count(s, k) < LEAST_COLUMNS ? "its rows are shorter than 64 columns" : NULL;
 }
 
@@ -419,7 +420,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
 /* The same of a plan, whose only kernel that walks rows is `k`. */
 static const char *unknown_plan(const Scheduler *s, const Kernel *k)
 {
-    return k ? unknown_kernel(s, k) : "several kernels walk rows, or none";
+    return k ? unknown_kernel(s, k) : "the plan has no kernel that walks rows, or several";
 }
 
 bool is_model_fitted(const Target *target)

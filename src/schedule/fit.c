@@ -164,23 +164,23 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     int64_t covered = (int64_t)k->threads_per_row * k->tiles * k->column_ctas;
     if (problem) return problem;
     if (is_grouped(k) && kernel_threads(k) + helper_threads(k) > MOST_THREADS)
-        return arena_format(s->arena,
-                            "threads: a CTA has up to %d, and %d of them serve the others",
+        return arena_format(s->arena, "threads: a CTA has up to %d, of which %d copy and exchange",
                             MOST_THREADS, helper_threads(k));
-    if (f->limit && f->limit < f->per_sm) return "limit: per_sm asks for more";
-    if (find_vector(s, k) % k->vec) return "vec: a row is no whole vectors of so many, or wider";
-    if (!k->dynamic && covered < count_vectors(s, k)) return "tiles: they do not cover a row";
-    if (k->column_ctas > 65535) return "tiles: a row is cut into up to 65535 parts";
+    if (f->limit && f->limit < f->per_sm) return "limit: it is below per_sm";
+    if (find_vector(s, k) % k->vec)
+        return "vec: a row is not a whole number of vectors of that many elements";
+    if (!k->dynamic && covered < count_vectors(s, k)) return "tiles: so few do not cover a row";
+    if (k->column_ctas > 65535) return "tiles: a row can be cut into at most 65535 parts";
     for (int i = 0; i < k->accumulator_count; i++)
         if ((k->column_ctas > 1 || k->cluster > 1) && !k->accumulators[i].per_column)
-            return "a sum over all rows that has no columns wants CTAs with whole rows";
+            return "a sum over everything needs a whole row in each CTA";
     if (k->column_ctas > 1 && (k->cluster > 1 || k->teams > 1))
-        return "tiles: CTAs that have parts of a row share no other";
+        return "tiles: a row that is cut into parts excludes cluster= and rows=";
     if (f->lag && (f->row != 1 + IN_STAGES || !k->inner_count || k->phases != 2))
-        return "lag: for rows in a ring that two phases read";
-    if (f->lag && k->teams > 1) return "lag: a CTA walks one row at a time";
-    if (f->lag && f->stages < 2 + f->lag) return "stages: with a lag there are 2 + lag or more";
-    if (k->kept && !f->part) return "part: sums that keep row axes are in parts";
+        return "lag: only for rows in a ring that two phases read";
+    if (f->lag && k->teams > 1) return "lag: only with one row at a time";
+    if (f->lag && f->stages < 2 + f->lag) return "stages: a lag needs 2 + lag or more";
+    if (k->kept && !f->part) return "part: sums that keep row axes need it";
     return NULL;
 }
 
@@ -189,15 +189,15 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
 static const char *find_beside_misfit(const Scheduler *s, const Kernel *k)
 {
     const Schedule *f = &s->forced;
-    if (!k->beside) return f->lanes ? "lanes: rows here are no neighbours in memory" : NULL;
+    if (!k->beside) return f->lanes ? "lanes: only for rows that are neighbours in memory" : NULL;
     if (!f->lanes || WARP % f->lanes || f->threads % f->lanes)
         return "lanes: a power of two up to 32 that divides the threads of a row";
-    if (k->teams % (WARP / f->lanes))
-        return "rows: a warp's lanes that do not share a row have others";
+    if (k->teams % (WARP / f->lanes)) return "rows: must be a multiple of 32 / lanes";
     const bool plain = f->row == 1 + IN_REGISTERS && f->stages == 1 && f->reads == 1 && !f->reuse &&
                        !f->refill && !f->bulk && !f->blocks && f->cluster == 1;
-    return plain && k->column_ctas == 1 ? NULL
-                                        : "rows that are neighbours in memory stay in registers";
+    return plain && k->column_ctas == 1
+               ? NULL
+               : "rows that are neighbours in memory must stay in registers";
 }
 
 /* Why parts of a row cannot be reduced so; NULL: they can, or there are none. */
@@ -205,9 +205,9 @@ static const char *find_part_misfit(const Scheduler *s, const Kernel *k)
 {
     const Schedule *f = &s->forced;
     if (!has_parts(s->g, k)) return NULL;
-    if (f->reads == 2) return "reads: parts of a row are reduced where it stays on chip";
+    if (f->reads == 2) return "reads: with reductions over parts of a row it must be 1";
     if (f->lag) return "lag: not with reductions over parts of a row";
-    if (is_grouped(k)) return "cluster: parts of a row are reduced inside a CTA";
+    if (is_grouped(k)) return "cluster: not with reductions over parts of a row";
     for (int i = 0; i < k->inner_count; i++) {
         const Node n = k->inner[i].node;
         const AxisSet left = k->columns & ~node(s->g, n)->reduced;
@@ -223,22 +223,24 @@ static const char *find_cluster_misfit(const Scheduler *s, const Kernel *k)
 {
     const Schedule *f = &s->forced;
     const char *impossible = impossible_cluster(s);
-    if (k->cluster == 1) return f->single ? "single: only of a cluster" : NULL;
+    if (k->cluster == 1) return f->single ? "single: needs cluster=2 or more" : NULL;
     if (impossible) return impossible;
     bool plain = k->inner_count && k->rows && !k->kept && !k->dynamic && row_inputs(k);
     bool streamed = f->reads == 2;
     if ((!plain && !(streamed && k->inner_count && !k->kept && !k->dynamic)) || k->teams > 1 ||
         k->threads_per_row <= WARP)
-        return "cluster: CTAs of whole warps, two or more, share one row that is reduced inside";
+        return "cluster: needs a reduction inside the row, one row at a time, and 64 threads or more";
     if (is_grouped(k) && k->cluster % WARP)
-        return "cluster: more than a cluster has are multiples of 32";
+        return "cluster: beyond the largest cluster it must be a multiple of 32";
     if (streamed != (is_grouped(k) && f->family == FAMILY_ROW))
-        return "cluster: rows that are read again are shared by 32 CTAs and more";
+        return "cluster: the family row with 32 CTAs or more goes with reads=2, and only that";
     if (is_grouped(k) && !streamed && f->family != FAMILY_WARP_SPECIALIZED)
-        return "cluster: so many are warp-specialized";
+        return "cluster: a group this large needs the family warp-specialized";
     bool kept = f->stages > 1 || f->reuse || f->refill || f->single || f->bulk || streamed;
     bool full = column_count(s, k) > (int64_t)kernel_threads(k) * k->vec * k->tiles;
-    return kept && (full || streamed) ? NULL : "cluster: a row is too short, or stays nowhere";
+    return kept && (full || streamed)
+               ? NULL
+               : "cluster: the row is too short for so many, or has no place to stay";
 }
 
 /* Why a ring cannot be so. */
@@ -250,22 +252,23 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
     bool walks =
         (k->inner_count || k->accumulator_count) && k->rows && k->column_ctas == 1 && !k->dynamic;
     if (!ring)
-        return copy_warp                          ? "stages: a copy warp fills a ring"
-               : f->lag || f->lines || f->scalars ? "stages: only a ring has lag, lines and scalars"
-               : f->row == 1 + IN_STAGES          ? "row: there is no ring"
-                                                  : NULL;
+        return copy_warp ? "stages: warp-specialized needs a ring of two stages or more"
+               : f->lag || f->lines || f->scalars
+                   ? "stages: lag, lines and scalars need a ring of two stages or more"
+               : f->row == 1 + IN_STAGES ? "row: a row in the ring needs stages=2 or more"
+                                         : NULL;
     if (!walks || f->reads == 2 || f->refill || f->single || f->bulk || f->blocks ||
         f->row == 1 + IN_MEMORY)
-        return "stages: rows pass through no ring here";
+        return "stages: this kernel cannot have a ring with the other keys given";
     if (copy_warp && (!s->target->bulk_copy || has_several_columns(k) || k->kept || k->teams > 1 ||
                       k->threads_per_row <= WARP || threads > MOST_THREADS || f->reuse ||
                       f->lines || f->row != 1 + IN_STAGES))
-        return "warp-specialized needs bulk copies, one axis of columns, and rows of two warps, one at a time";
+        return "warp-specialized needs bulk copies, columns along one axis, two warps a row, and one row at a time";
     if (f->reuse && (!may_reuse(k) || f->row != 1 + IN_REGISTERS || f->lines))
         return missing_reuse(s);
     bool lines = !has_several_columns(k) && k->threads_per_row >= WARP && !(k->kept && f->lag) &&
                  is_read_in_time(k, (Home)(f->row - 1));
-    return f->lines && !lines ? "lines: rows are not read in time for that" : NULL;
+    return f->lines && !lines ? "lines: a row must be read before its first reduction" : NULL;
 }
 
 /* Why rows cannot stay in registers or come at once so. */
@@ -274,22 +277,22 @@ static const char *find_row_misfit(const Scheduler *s, const Kernel *k)
     const Schedule *f = &s->forced;
     bool held = k->inner_count && k->rows && !k->kept && !k->accumulator_count && !k->dynamic &&
                 f->row == 1 + IN_REGISTERS && k->column_ctas == 1 && f->reads == 1;
-    if (f->convert == CONVERT_BF16 && k->vec > 1) return "convert: bf16 is for single elements";
-    if (f->paced && !has_copy_warp(k)) return "paced: only a copy warp is";
+    if (f->convert == CONVERT_BF16 && k->vec > 1) return "convert: bf16 needs vec=1";
+    if (f->paced && !has_copy_warp(k)) return "paced: needs a copy warp (warp-specialized)";
     if (f->bulk && (!can_take_bulk(s, k) || k->teams > 1 || k->threads_per_row <= WARP ||
                     f->reads == 2 || f->refill || f->blocks))
         return missing_bulk(s);
     if (f->refill &&
         (!held || is_grouped(k) || has_several_columns(k) || k->phases > LAST_PHASE_BIT ||
          (f->columns == 1 + IN_REGISTERS && column_vectors(k))))
-        return "refill: for rows in registers, without sums over rows, beside column vectors that are not";
-    if (f->single && (!held || is_grouped(k))) return "single: for rows in registers";
+        return "refill: needs rows in registers, no sum over rows, and no column vector in registers";
+    if (f->single && (!held || is_grouped(k))) return "single: needs rows in registers";
     if (f->blocks && (!held || k->vec > 1 || has_several_columns(k) || f->refill))
-        return "blocks: for rows of single elements, in registers";
+        return "blocks: needs rows in registers, and vec=1";
     if (f->columns == 1 + IN_STAGES && f->stages == 1 && !f->reuse && !f->refill)
-        return "columns: in shared memory only beside a ring, or where rows refill registers";
+        return "columns: shared memory needs a ring, or refill=1";
     return f->reads == 2 && has_column_accumulators(k)
-               ? "reads: only a kernel without sums over rows reads a row again"
+               ? "reads: 2 is only for kernels without sums over rows"
                : NULL;
 }
 
@@ -413,7 +416,7 @@ bool fit_schedule(Scheduler *s, Kernel *k)
 {
     const Schedule *f = &s->forced;
     if (!f->threads) {
-        s->problem = "threads: a complete schedule tells them";
+        s->problem = "threads: a complete schedule must give it";
         return false;
     }
     if (f->family != FAMILY_WARP_SPECIALIZED && f->family != k->family) {
@@ -438,10 +441,10 @@ bool fit_schedule(Scheduler *s, Kernel *k)
     if (f->few) (void)place_few(s, k, f->few);
     Key other = find_difference(s, k);
     if (!room)
-        s->problem = "exact: registers, shared memory or threads of an SM have no room for it";
+        s->problem = "exact: the schedule does not fit an SM's registers, shared memory or threads";
     else if (other < KEYS)
-        s->problem = arena_format(s->arena, "%s: not for this kernel (%s)", key_info[other].name,
-                                  key_info[other].meaning);
+        s->problem = arena_format(s->arena, "%s: this kernel cannot have it (%s)",
+                                  key_info[other].name, key_info[other].meaning);
     return !s->problem;
 }
 

@@ -107,7 +107,7 @@ static const char *part_text(Arena *arena, const Analysis *part)
         if (g->outputs.data[i].value.id)
             text_print(names, "%s%s", count++ ? ", " : "", g->outputs.data[i].name);
     return arena_format(
-        arena, "%s %s nothing with the other outputs, so %s kernels have columns of their own, %s",
+        arena, "%s %s nothing with the other outputs, so %s kernels choose their own columns, %s",
         text_string(names), count > 1 ? "share" : "shares", count > 1 ? "their" : "its",
         axes_text(arena, g, part->columns));
 }

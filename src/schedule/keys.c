@@ -87,7 +87,7 @@ static int parse_value(const KeyInfo *key, const char *text)
 static const char *wrong_value(Arena *arena, const KeyInfo *key, const char *text)
 {
     if (*key->words)
-        return arena_format(arena, "%s: '%s' is none of: %s", key->name, text, key->words);
+        return arena_format(arena, "%s: '%s' is not one of: %s", key->name, text, key->words);
     return arena_format(arena, "'%s=%s' is not key=NUMBER with a number from 1 to %d", key->name,
                         text, key->most);
 }
@@ -160,7 +160,7 @@ const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules
     *schedules = list.data;
     *count = list.count;
     for (int i = 0; i < list.count && list.count > 1; i++)
-        if (!list.data[i].exact) return "'+' is between complete schedules, with exact=1 each";
+        if (!list.data[i].exact) return "'+' joins complete schedules, each with exact=1";
     return NULL;
 }
 

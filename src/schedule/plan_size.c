@@ -69,21 +69,21 @@ const char *find_oversize(const Scheduler *s)
         if (k->phases > MOST_PHASES)
             return arena_format(
                 s->arena,
-                "phases: a kernel has %d, more than %d: so many of its reductions wait for each other",
+                "phases: a kernel has %d, and the limit is %d: so many of its reductions wait for each other",
                 k->phases, MOST_PHASES);
         if (k->computed && all <= MOST_VALUES) count_values(s, k, &all);
     }
     if (all <= MOST_VALUES) return NULL;
     return arena_format(
-        s->arena,
-        "values: the phases of all kernels compute more than %d, each what it needs of a row",
+        s->arena, "values: the phases of all kernels together compute more than the limit of %d",
         MOST_VALUES);
 }
 
 const char *too_many(Arena *arena, const char *what, int count, int most)
 {
-    return arena_format(arena, "%s has %d, more than %d: fewer outputs at a time would need fewer",
-                        what, count, most);
+    return arena_format(
+        arena, "%s has %d, and the limit is %d: ask for fewer outputs at a time (--outputs)", what,
+        count, most);
 }
 
 /* Each load, store and sum over rows is an argument at least, and each reduction that has a kernel
@@ -113,6 +113,6 @@ const char *find_depth(const Scheduler *s)
     if (top <= MAX_LAUNCH_SLOTS) return NULL;
     return arena_format(
         s->arena,
-        "kernels: %d would follow each other, more than %d: so many reductions over rows wait for each other",
+        "kernels: %d would follow each other, and the limit is %d: so many reductions over rows wait for each other",
         top + 1, MAX_LAUNCH_SLOTS + 1);
 }

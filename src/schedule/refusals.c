@@ -18,22 +18,18 @@ static const char *missing_stages(const Scheduler *s)
 {
     int most = 0;
     if (s->forced.stages == 1 && s->forced.family == FAMILY_WARP_SPECIALIZED)
-        return "stages: a copy warp fills a ring, which has two stages or more";
+        return "stages: warp-specialized needs a ring of two stages or more";
     for (int i = 0; i < s->kernels.count; i++)
         if (s->kernels.data[i].stages > most) most = s->kernels.data[i].stages;
     const Kernel *k = largest_kernel(s);
-    if (most)
-        return arena_format(
-            s->arena, "stages: beside what else the SM holds, shared memory has room for up to %d",
-            most);
+    if (most) return arena_format(s->arena, "stages: shared memory has room for at most %d", most);
     if (!k || (!k->inner_count && !k->accumulator_count))
-        return "stages: rows are read once here, by no ring";
+        return "stages: this graph has no reduction, so its rows pass through no ring";
     if (!may_fetch_rows(k))
         return k->accumulator_count
-                   ? "stages: rows that threads have under 4 bytes of side by side are copied by whole warps "
-                     "that share one, and have read it before its first reduction"
-                   : "stages: threads copy 4 bytes or more at a time, and here have fewer side by side";
-    return "stages: here rows stay in registers or are read again, and pass through no ring";
+                   ? "stages: a thread's elements are under 4 bytes, so whole warps must copy the rows, and read them before their first reduction"
+                   : "stages: a copy to the ring takes 4 bytes or more, and a thread's elements are fewer";
+    return "stages: these rows stay in registers or are read again in each phase, so they pass through no ring";
 }
 
 /* Why no row can have so many CTAs; NULL: it depends on the row. */
@@ -43,10 +39,11 @@ const char *impossible_cluster(const Scheduler *s)
     if (asked & (asked - 1))
         return arena_format(s->arena, "cluster: %d is not a power of two", asked);
     if (asked > 1 && s->target->max_cluster <= 1)
-        return arena_format(s->arena, "cluster: %s has none", s->target->arch);
+        return arena_format(s->arena, "cluster: %s has no clusters", s->target->arch);
     if (asked > s->target->max_cluster && asked > s->target->sms)
-        return arena_format(s->arena, "cluster: all %d CTAs must run at once, and there are %d SMs",
-                            asked, s->target->sms);
+        return arena_format(
+            s->arena, "cluster: all %d CTAs must run at the same time, and the GPU has %d SMs",
+            asked, s->target->sms);
     return NULL;
 }
 
@@ -62,32 +59,29 @@ static const char *missing_cluster(const Scheduler *s)
     if (asked > most && (asked % WARP || !may_group))
         return arena_format(
             s->arena,
-            "cluster: %s has them of up to %d CTAs; more exchange through global memory, by "
-            "multiples of 32, warp-specialized or row",
+            "cluster: a cluster of %s has up to %d CTAs; larger groups need a multiple of 32, and the family warp-specialized or row",
             s->target->arch, most);
     for (int i = 0; k && i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column)
-            return "cluster: a sum over all rows that has no columns wants CTAs with whole rows";
+            return "cluster: the graph has a sum over everything, which needs a whole row in each CTA";
     if (s->forced.threads && s->forced.threads <= WARP)
-        return "threads: CTAs that share a row have 64 each, or more";
+        return "threads: CTAs that share a row need 64 threads or more";
     if (!k || !k->inner_count)
-        return "cluster: CTAs share rows with reductions inside them, and here are none";
+        return "cluster: CTAs share a row only for a reduction inside it, and this graph has none";
     int64_t least = (int64_t)LEAST_VECTORS * find_vector(s, k) * asked;
     if (column_count(s, k) <= least)
         return arena_format(
             s->arena,
-            "cluster: each of %d CTAs wants over %d vectors of a row, so over %lld columns; here are %lld",
+            "cluster: %d CTAs need more than %d vectors of a row each, so more than %lld columns; a row has %lld",
             asked, LEAST_VECTORS, (long long)least, (long long)column_count(s, k));
     if (asked > most && s->forced.family == FAMILY_ROW)
         return arena_format(
             s->arena,
-            "cluster: so many read a row again in each phase, with up to %d threads each and without "
-            "rows=, stages=, reuse= and bulk=",
+            "cluster: a group this large in the family row reads a row again in each phase: it has up to %d threads a CTA, and none of rows=, stages=, reuse= and bulk=",
             MOST_THREADS - WARP);
     return asked > most
-               ? "cluster: so many want columns of one axis, and room in shared memory for their part of three rows"
-               : "cluster: their parts of the row are too short for two warps of each, or fit neither their registers "
-                 "nor their shared memory";
+               ? "cluster: a group this large needs columns of one axis, and shared memory for its part of three rows"
+               : "cluster: a CTA's part of the row is too short for two warps, or too long for its registers and shared memory";
 }
 
 /* Why an SM does not hold as many CTAs as were asked for. */
@@ -95,11 +89,11 @@ static const char *missing_bound(const Scheduler *s)
 {
     const Kernel *k = largest_kernel(s);
     if (k && reuses_stages(k))
-        return "per_sm: for that many there is no room in shared memory, or for their threads";
+        return "per_sm: an SM has too little shared memory or too few threads for that many CTAs";
     if (k && (k->stages || is_refilled(k) || is_grouped(k)))
-        return arena_format(s->arena, "per_sm: with a ring or a group it is planned, here up to %d",
+        return arena_format(s->arena, "per_sm: with this ring or group an SM holds up to %d",
                             k->ctas_per_sm);
-    if (!k) return "per_sm: nothing here walks rows";
+    if (!k) return "per_sm: no kernel of this graph walks rows";
     int most = s->target->threads_per_sm / kernel_threads(k);
     return arena_format(
         s->arena,
@@ -114,10 +108,10 @@ static const char *missing_limit(const Scheduler *s)
     bool some = false;
     for (int i = 0; i < s->kernels.count; i++) some |= takes_limit(&s->kernels.data[i]);
     if (!some)
-        return "limit: only for kernels of the row family that reduce rows and have nothing of them in shared memory";
-    if (s->forced.limit < s->forced.per_sm) return "limit: per_sm asks for more";
+        return "limit: only for kernels of the family row that have reductions, and no part of a row in shared memory";
+    if (s->forced.limit < s->forced.per_sm) return "limit: it is below per_sm";
     return arena_format(
-        s->arena, "limit: no shared memory lets %d of these CTAs in and keeps the next one out",
+        s->arena, "limit: no amount of shared memory admits exactly %d of these CTAs to an SM",
         s->forced.limit);
 }
 
@@ -125,7 +119,7 @@ static const char *missing_limit(const Scheduler *s)
 static const char *missing_home(const Scheduler *s)
 {
     bool other = s->forced.threads || s->forced.rows || s->forced.cluster || s->forced.stages;
-    return other ? "reads: with the other keys as they are, a row does not stay on chip"
+    return other ? "reads: with the other keys given, a row does not fit on chip"
                  : "reads: the row is too long to stay on chip";
 }
 
@@ -133,20 +127,18 @@ static const char *missing_home(const Scheduler *s)
 const char *missing_bulk(const Scheduler *s)
 {
     if (s->forced.bulk > 1)
-        return "bulk: 1 (a row comes to shared memory by one bulk copy, for a CTA or cluster of its own)";
+        return "bulk: the only value is 1 (one bulk copy brings a row to shared memory, and each CTA or cluster has one row)";
     if (!s->target->bulk_copy)
         return arena_format(s->arena, "bulk: %s has no bulk copies", s->target->arch);
-    return "bulk: for rows of whole blocks of 16 bytes along one axis, without sums over rows, that shared memory has room for, "
-           "and more than a warp each; without rows=, stages=, reuse= and reads=2";
+    return "bulk: needs rows along one axis that are whole blocks of 16 bytes and fit shared memory, more than a warp for each, and no sum over rows; it excludes rows=, stages=, reuse= and reads=2";
 }
 
 /* Why no row hands its stage on. */
 const char *missing_reuse(const Scheduler *s)
 {
     if (s->forced.reuse > 1)
-        return "reuse: 1 (a row goes on from its stage to registers at once, and the next row takes the stage)";
-    return "reuse: row or grid-stride, for rows that threads copy to shared memory for themselves, read whole in the first phase and "
-           "have registers for, and for stages that it has room for; with sums over rows they are whole lines of 128 bytes";
+        return "reuse: the only value is 1 (a row moves from its stage to registers, and the next row takes the stage)";
+    return "reuse: needs the family row or grid-stride, rows that fit registers and that the first phase reads whole, threads that copy their own elements, and shared memory for the stages; with sums over rows, a row must be whole lines of 128 bytes";
 }
 
 /* Why a row is not shared by so many threads. */
@@ -154,8 +146,7 @@ static const char *missing_threads(const Scheduler *s)
 {
     const Kernel *k = largest_kernel(s);
     if (s->forced.family == FAMILY_WARP_SPECIALIZED && s->forced.threads > MOST_THREADS - WARP)
-        return arena_format(s->arena,
-                            "threads: a CTA has up to %d, and %d of them are the copy warp",
+        return arena_format(s->arena, "threads: a CTA has up to %d, of which %d are the copy warp",
                             MOST_THREADS, WARP);
     Kernel asked = k ? *k : (Kernel){0};
     asked.threads_per_row = s->forced.threads;
@@ -163,25 +154,27 @@ static const char *missing_threads(const Scheduler *s)
     const char *problem = k ? shape_problem(s, &asked) : NULL;
     if (problem) return problem;
     if (k && k->threads_per_row <= WARP)
-        return arena_format(s->arena, "threads: a row of %lld columns has a power of two up to %d",
+        return arena_format(s->arena,
+                            "threads: a row of %lld columns takes a power of two up to %d",
                             (long long)column_count(s, k), WARP);
-    return "threads: a row of this size is not shared by that many";
+    return "threads: that is too few or too many for a row of this size";
 }
 
 static const char *missing_rows(const Scheduler *s)
 {
-    return s->forced.cluster > 1 ? "rows: CTAs that share a row walk one at a time"
+    return s->forced.cluster > 1 ? "rows: CTAs that share a row take one row at a time"
            : s->forced.family == FAMILY_WARP_SPECIALIZED
-               ? "rows: with a copy warp a CTA walks one at a time"
-               : "rows: with so many threads a row a CTA cannot walk that many at a time; fewer threads= may";
+               ? "rows: a CTA with a copy warp takes one row at a time"
+               : "rows: with so many threads a row, a CTA cannot take that many rows at a time: give fewer threads=";
 }
 
 static const char *missing_reads(const Scheduler *s)
 {
     int asked = s->forced.reads;
-    return asked == 1   ? missing_home(s)
-           : asked == 2 ? "reads: only a kernel without sums over rows reads a row again"
-                        : "reads: 1 (a row stays on chip) or 2 (each phase reads it)";
+    return asked == 1 ? missing_home(s)
+           : asked == 2
+               ? "reads: 2 is only for kernels without sums over rows"
+               : "reads: the values are 1 (a row stays on chip) and 2 (each phase reads it)";
 }
 
 static const char *refusal_of(const Scheduler *s, Key key)
@@ -194,7 +187,7 @@ static const char *refusal_of(const Scheduler *s, Key key)
 #include "schedule/keys.def"
     default:
         return arena_format(s->arena,
-                            "%s: not for this kernel, with the other keys as they are (%s)",
+                            "%s: this kernel cannot have it with the other keys given (%s)",
                             key_info[key].name, key_info[key].meaning);
     }
 }
@@ -215,23 +208,22 @@ static const char *missing_copy_warp(const Scheduler *s)
         return arena_format(s->arena, "warp-specialized needs bulk copies (sm_90 or later), not %s",
                             s->target->arch);
     if (!longest && kept)
-        return "warp-specialized sums over all rows, and this graph over those of each group";
+        return "warp-specialized has no sums that keep row axes, and this graph has one";
     if (!longest)
-        return "warp-specialized needs reductions inside rows, or over rows, and this graph has neither";
+        return "warp-specialized needs a reduction inside rows or over rows, and this graph has none";
     if (has_several_columns(longest))
-        return "warp-specialized needs columns of one axis, and these are of several";
+        return "warp-specialized needs columns along one axis, and this graph has several";
     if (longest->kept)
-        return "warp-specialized sums over all rows, and this graph over those of each group";
+        return "warp-specialized has no sums that keep row axes, and this graph has one";
     if (longest->threads_per_row < WARP)
         return arena_format(
             s->arena,
-            "warp-specialized needs rows that two warps share, and these have %lld columns, for a part of one",
+            "warp-specialized needs rows for two warps, and %lld columns fill only a part of one",
             (long long)column_count(s, longest));
     if (longest->threads_per_row == WARP || longest->teams > 1)
-        return "warp-specialized needs rows that two warps share, and here a warp has one: threads=64 asks for two";
+        return "warp-specialized needs two warps a row, and here one has it: give threads=64";
     if (s->forced.cluster > 1 && longest->cluster != s->forced.cluster) return missing_cluster(s);
-    return "warp-specialized needs shared memory for two stages of a row, or three where phases lag, beside what else a CTA "
-           "has there, and registers for what its threads hold";
+    return "warp-specialized needs shared memory for two stages of a row (three with lag), and registers for what its threads hold: this row is too long";
 }
 
 /* What a family is for. */
@@ -239,8 +231,8 @@ static const char *family_use(Family family)
 {
     switch (family) {
     case FAMILY_POINTWISE: return "graphs without reductions";
-    case FAMILY_ROW: return "reductions inside rows alone";
-    case FAMILY_GRID_STRIDE: return "sums over rows beside what each row gives";
+    case FAMILY_ROW: return "reductions inside rows and no others";
+    case FAMILY_GRID_STRIDE: return "sums over rows beside outputs of each row";
     default: return "sums over rows and nothing else";
     }
 }
@@ -263,14 +255,14 @@ static const char *missing_family(Scheduler *s)
     }
     return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
                         family_use(s->forced.family),
-                        inside && whole ? "reductions inside rows, and one over everything"
+                        inside && whole ? "a reduction over everything, beside those inside rows"
                         : inside && over && s->forced.family == FAMILY_GRID_STRIDE
-                            ? "sums over rows that take a kernel of their own"
+                            ? "sums over rows that need a kernel of their own"
                         : inside && over ? "reductions inside rows and over rows"
                         : inside         ? "reductions inside rows"
                         : !over          ? "no reductions"
                         : s->forced.family == FAMILY_COLUMN
-                            ? "sums over rows, and elements of each row to store"
+                            ? "sums over rows, and outputs of each row"
                             : "reductions over rows");
 }
 
@@ -329,5 +321,5 @@ const char *find_refusal(Scheduler *s)
     else
         (void)choose_as(s, &now);
     s->forced = asked;
-    return key < KEYS ? refusal_of(s, key) : "no kernel has all of these keys";
+    return key < KEYS ? refusal_of(s, key) : "no kernel can have all of these keys together";
 }

@@ -318,12 +318,11 @@ static bool has_other_columns(const Scheduler *s, Node n)
 static void explain_cuts(Scheduler *s, Plan *plan)
 {
     static const char *const why[] = {
-        [BY_ROW] =
-            "it is the same for several rows of what uses it, so a kernel that walks its own rows computes it once",
+        [BY_ROW] = "several rows share its result, so a kernel of its own computes it once",
         [BY_RIDING] = "it is complete when every CTA has added its rows",
-        [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads keep their columns",
+        [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads each have columns",
         [BY_ITSELF] =
-            "it reduces neither exactly the columns nor only rows, so a kernel walks its axes for it alone"};
+            "its axes are neither the columns nor only rows, so it has a kernel of its own"};
     LIST(const char *) cuts = {0};
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
@@ -333,12 +332,11 @@ static void explain_cuts(Scheduler *s, Plan *plan)
         const char *reason = why[way];
         if (adds_long_rows(s, n) && s->apart_sums)
             reason =
-                "it takes one number of each row, and rows are long: a kernel of its own reads those";
+                "it adds one number of each row, and rows are long, so it has a kernel of its own";
         if (has_other_columns(s, n))
             reason = arena_format(
                 s->arena,
-                "its rows are along %s and the graph's along %s, so a kernel walks them for it alone; in a graph of its "
-                "own, or with --outputs, it would share one with what uses it",
+                "its rows are along %s and the graph's along %s, so it has a kernel of its own; in a graph of its own, or with --outputs, it could share one with what uses it",
                 axes_text(s->arena, s->g, node(s->g, n)->reduced),
                 axes_text(s->arena, s->g, s->a->columns));
         *list_push(s->arena, &cuts) =
@@ -366,7 +364,7 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
     static const char one[] = "cluster=1";
     const char *alone = strstr(keys, one);
     if (alone && strchr(",", alone[sizeof one - 1])) { /* , or the end */
-        *problem = "cluster: one CTA is none, 2 to 16 are";
+        *problem = "cluster: the family cluster needs 2 to 16 CTAs";
         return NULL;
     }
     for (int i = 0; i < 3; i++)

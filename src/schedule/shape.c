@@ -51,7 +51,7 @@ const char *shape_problem(const Scheduler *s, const Kernel *k)
     int threads = k->threads_per_row, all = kernel_threads(k);
     if (threads > MOST) return arena_format(s->arena, "threads: a CTA has up to %d", MOST);
     if (threads % WARP && (threads > WARP || (all % WARP && !s->forced.rows)))
-        return arena_format(s->arena, "threads: %d of a row are not whole warps of %d", threads,
+        return arena_format(s->arena, "threads: %d for a row are not whole warps of %d", threads,
                             WARP);
     if (all % WARP)
         return arena_format(s->arena, "rows: %d rows of %d threads are not whole warps of %d",
@@ -62,7 +62,8 @@ const char *shape_problem(const Scheduler *s, const Kernel *k)
         return arena_format(s->arena, "rows: %d rows of %d threads are more than the %d of a CTA",
                             k->teams, threads, MOST);
     if (threads > WARP && k->teams > MOST_TEAMS)
-        return arena_format(s->arena, "rows: a CTA has up to %d at a time of more than a warp each",
+        return arena_format(s->arena,
+                            "rows: a CTA takes up to %d rows at a time of more than a warp each",
                             MOST_TEAMS);
     return NULL;
 }

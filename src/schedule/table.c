@@ -141,7 +141,7 @@ const char *read_table_row(Arena *arena, const char *line, size_t length, TableR
     for (int i = 0; i < WORDS; i++) {
         size_t word;
         const char *begin = next_word(&at, &word);
-        if (!word) return "CLASS DTYPE VECTOR FROM..TO SCHEDULE GAIN are wanted";
+        if (!word) return "it needs CLASS DTYPE VECTOR FROM..TO SCHEDULE GAIN";
         words[i] = arena_copy(arena, begin, word);
     }
     char *end;
@@ -151,12 +151,14 @@ const char *read_table_row(Arena *arena, const char *line, size_t length, TableR
     row->schedule = words[SCHEDULE];
     row->gain = strtod(words[GAIN], &end);
     if (*end || !isfinite(row->gain) || at[strspn(at, " ")])
-        return arena_format(arena, "behind the schedule stands the gain, not '%s%s'", words[GAIN],
-                            at);
+        return arena_format(arena, "the gain comes after the schedule, and '%s%s' is not a number",
+                            words[GAIN], at);
     if (!has_columns(words[COLUMNS], row))
-        return arena_format(arena, "'%s' is no FROM..TO", words[COLUMNS]);
+        return arena_format(arena, "'%s' is not of the form FROM..TO", words[COLUMNS]);
     const char *problem = parse_schedules(arena, row->schedule, &schedules, &count);
-    return problem ? problem : count > 1 ? "a row has the schedule of one kernel" : NULL;
+    return problem     ? problem
+           : count > 1 ? "a row of a table gives the schedule of one kernel"
+                       : NULL;
 }
 
 int find_damage(Arena *arena, const char *table, const char **why)

@@ -14,7 +14,7 @@ also 'model: about [0-9]* GB/s with many rows, where memory moves [0-9]*'
 expect 0 'for sm_89 with 128 SMs' explain "$root"/examples/layernorm_bwd.fuse N=32768 --arch sm_89
 grep -q cluster stdout && fail 'explain: clusters on sm_89'
 expect 0 'clusters of [0-9]* CTAs' explain "$root"/examples/layernorm_bwd.fuse N=32768 --arch sm_103a
-expect 2 'cluster: sm_89 has none' explain "$root"/examples/layernorm_bwd.fuse --arch l40s --schedule grid-stride:cluster=2
+expect 2 'cluster: sm_89 has no clusters' explain "$root"/examples/layernorm_bwd.fuse --arch l40s --schedule grid-stride:cluster=2
 expect 0 'for sm_90a (h200) with 132 SMs' explain "$root"/examples/layernorm_bwd.fuse --arch h200
 expect 0 'for sm_90a (h200) with 132 SMs' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --memory 4800
 expect 0 'the nearest, h100, is used' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --memory 2000
@@ -46,22 +46,22 @@ expect 0 '^schedule: row.*, as --schedule asks$' explain "${norm[@]}" --arch lab
 grep -q 'stages=3' stdout && fail 'a table decides in spite of --schedule'
 echo '2>2|2+2|mean*mean|0 bf16 8 4096..4096 row:exact=1,threads=32,lag=1 4.0' >gpus/lab_gpu.tuned
 expect 0 '^schedule: .*, the cost model.s fastest$' explain "${norm[@]}" --arch lab_gpu
-also '^rejected: row:exact=1,threads=32,lag=1: a row of the table of lab_gpu: lag: for rows in a ring'
+also '^rejected: row:exact=1,threads=32,lag=1: a row of the table of lab_gpu: lag: only for rows in a ring'
 while read -r why; do
     read -r row
     printf '\n%s\n' "$row" >gpus/lab_gpu.tuned
     expect 0 'the cost model.s fastest$' explain "${norm[@]}" --arch lab_gpu
     grep -q "lab_gpu.tuned, line 2 is no row of a table: $why" stderr || fail "FUSEC_TARGETS: nothing is said of the row $row"
 done <<'END'
-CLASS DTYPE VECTOR FROM..TO SCHEDULE GAIN are wanted
+it needs CLASS DTYPE VECTOR FROM..TO SCHEDULE GAIN
 2>2|2+2|mean*mean|0 bf16 8 4000..5000 row:threads=128
-behind the schedule stands the gain, not 'much'
+the gain comes after the schedule, and 'much' is not a number
 2>2|2+2|mean*mean|0 bf16 8 4000..5000 row:threads=128 much
-'5000..4000' is no FROM..TO
+'5000..4000' is not of the form FROM..TO
 2>2|2+2|mean*mean|0 bf16 8 5000..4000 row:threads=128 4
 row has no key 'treads'
 2>2|2+2|mean*mean|0 bf16 8 4000..5000 row:treads=128 4
-a row has the schedule of one kernel
+a row of a table gives the schedule of one kernel
 2>2|2+2|mean*mean|0 bf16 8 4000..5000 row:exact=1,threads=128+row:exact=1,threads=64 4
 END
 mv gpus/lab_gpu.tuned gpus/other.tuned
