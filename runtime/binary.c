@@ -60,7 +60,7 @@ fusec_status fusec_binary_compile(const char *cuda, const char *arch, fusec_form
     CLEAR_RESULT(result, "the binary", error);
     if (!cuda || !arch) return fail_null(error, cuda ? "the architecture" : "the text");
     if (format != FUSEC_CUBIN && format != FUSEC_PTX)
-        return fail(error, FUSEC_INVALID_ARGUMENT, "%d is no fusec_format", (int)format);
+        return fail(error, FUSEC_INVALID_ARGUMENT, "%d is not a fusec_format", (int)format);
     fusec_binary *binary = calloc(1, sizeof *binary);
     if (!binary) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     binary->format = format;

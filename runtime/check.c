@@ -95,7 +95,7 @@ static fusec_status check_layout(const LaunchTensor *declared, const fusec_tenso
                     declared->name);
     if (declared->output && !elements_are_apart(t->rank, t->sizes, t->strides))
         return fail(error, FUSEC_INVALID_TENSOR,
-                    "%s: its strides put elements of the output on each other", declared->name);
+                    "%s: the strides make elements of the output overlap", declared->name);
     return FUSEC_OK;
 }
 
@@ -190,7 +190,7 @@ static fusec_status check_pair(const fusec_plan *plan, int output, int other,
         return fail(error, FUSEC_INVALID_TENSOR, "outputs %s and %s overlap", other_name, name);
     if (!plan->in_place || !same_layout(out, t))
         return fail(error, FUSEC_INVALID_TENSOR, "output %s overlaps input %s%s", name, other_name,
-                    !same_layout(out, t) ? " without being laid out like it"
+                    !same_layout(out, t) ? " and has another layout"
                                          : "; the plan option in_place can allow that");
     if (!may_lie_on(launch, other, output))
         return fail(error, FUSEC_INVALID_TENSOR,
@@ -264,7 +264,7 @@ fusec_status check_scalars(const fusec_plan *plan, const double *scalars, fusec_
             return fail(error, FUSEC_INVALID_ARGUMENT, "scalar %s has no default: give the scalars",
                         scalar->name);
         if (scalars && !dtype_takes(scalar->dtype, scalars[i]))
-            return fail(error, FUSEC_INVALID_ARGUMENT, "%g is no value for %s, a scalar of %s",
+            return fail(error, FUSEC_INVALID_ARGUMENT, "%g is not a value for %s, a scalar of %s",
                         scalars[i], scalar->name, dtype_info[scalar->dtype].fuse);
     }
     return FUSEC_OK;

@@ -274,9 +274,10 @@ fusec_status fusec_device_target(const char *arch, fusec_device **result, fusec_
 
 fusec_status fail_absent(const fusec_device *device, fusec_error *error)
 {
-    return fail(error, FUSEC_UNSUPPORTED,
-                "%s is a target: plans are made and saved for it, and nothing runs on it",
-                device->info.arch);
+    return fail(
+        error, FUSEC_UNSUPPORTED,
+        "%s is a target without a GPU: plans can be made and saved for it, but nothing runs on it",
+        device->info.arch);
 }
 
 fusec_status device_enter(const fusec_device *device, CurrentContext *current, fusec_error *error)

@@ -366,7 +366,7 @@ bool disk_store(const DiskKey *key, const Code *code, char *why, size_t size)
                  path, reason_of(error));
     } else if (!size_cap(&cap)) {
         snprintf(why, size,
-                 "FUSEC_CACHE_BYTES is no number of bytes: '%.64s'; the disk cache keeps %llu",
+                 "FUSEC_CACHE_BYTES is not a number of bytes: '%.64s'; the disk cache keeps %llu",
                  secure_getenv("FUSEC_CACHE_BYTES"), (unsigned long long)cap);
         ok = false;
         drop_old_entries(directory, cap);
@@ -427,7 +427,8 @@ fusec_status fusec_cache_list(int (*entry)(void *data, const fusec_cache_entry *
     Entries entries;
     int directory, why = 0;
     bool stop = false;
-    if (!entry) return fail(error, FUSEC_INVALID_ARGUMENT, "no function to call for the entries");
+    if (!entry)
+        return fail(error, FUSEC_INVALID_ARGUMENT, "the function to call for each entry is NULL");
     fusec_status status = open_entries(&directory, &entries, error);
     if (status != FUSEC_OK) return status;
     for (size_t i = 0; i < entries.count && !stop; i++)

@@ -31,15 +31,15 @@ static bool give_up(char why[FILE_WHY])
 const char *file_distrust(const struct stat *about)
 {
     if (about->st_uid != geteuid()) return "it belongs to another user";
-    return about->st_mode & (S_IWGRP | S_IWOTH) ? "others may write to it" : NULL;
+    return about->st_mode & (S_IWGRP | S_IWOTH) ? "other users may write to it" : NULL;
 }
 
 /* Why a file must not be read at all; NULL: nothing. */
 static const char *judge(const struct stat *about, FileTrust trust)
 {
-    if (!S_ISREG(about->st_mode)) return "it is no regular file";
+    if (!S_ISREG(about->st_mode)) return "it is not a regular file";
     if (trust == FILE_OF_ANYONE) return NULL;
-    return about->st_nlink > 1 ? "it has several names" : file_distrust(about);
+    return about->st_nlink > 1 ? "it has several hard links" : file_distrust(about);
 }
 
 /* Reads up to `limit` bytes; returns the number, or -1 with errno. */
@@ -119,7 +119,7 @@ char *file_read_known(int directory, const char *path, FileTrust trust, size_t l
     *length = 0;
     if (file < 0) {
         if (errno == 0)
-            refuse(why, "it is no regular file");
+            refuse(why, "it is not a regular file");
         else if (errno == ELOOP && trust == FILE_OF_OURS)
             refuse(why, "it is a symbolic link");
         else

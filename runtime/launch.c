@@ -140,7 +140,7 @@ static fusec_status make_ready(const Launch *launch, int index, Ready *ready, fu
     }
     if (kernel->cluster > 1 && ready->grid[0] % kernel->cluster != 0)
         return fail(error, FUSEC_UNSUPPORTED,
-                    "kernel %s: %" PRId64 " CTAs are no multiple of its cluster of %d",
+                    "kernel %s: %" PRId64 " CTAs are not a multiple of its cluster of %d",
                     ready->entry->name, ready->grid[0], kernel->cluster);
     for (int i = 0; i < ready->entry->arg_count; i++)
         ready->values[i] = argument(launch, &ready->entry->args[i], kernel->collapsed);
@@ -284,7 +284,7 @@ fusec_status fusec_call_create(const fusec_plan *plan, const fusec_tensor *input
     CLEAR_RESULT(result, "the call", error);
     if (!plan) return fail_null(error, "the plan");
     if (plan->device->cpu)
-        return fail(error, FUSEC_UNSUPPORTED, "the CPU device keeps no calls ready");
+        return fail(error, FUSEC_UNSUPPORTED, "the CPU device has no prepared calls");
     if (plan->device->absent) return fail_absent(plan->device, error);
     Launch launch = {.plan = plan, .inputs = inputs, .outputs = outputs, .scalars = scalars};
     launch.workspace = workspace;

@@ -57,7 +57,7 @@ static void *open_in_absolute(const Dl_serinfo *path, const char *name)
 
 void *library_open(const char *name, const char **why)
 {
-    *why = "is no absolute path";
+    *why = "is not an absolute path";
     errno = 0;
     if (name[0] != '/' && strchr(name, '/')) return NULL;
     Dl_serinfo *path = name[0] == '/' ? NULL : search_path();

@@ -124,7 +124,7 @@ static fusec_status nvrtc_check(int result, const char *what, fusec_error *error
 
 fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *error)
 {
-    static const char what[] = "does not tell its architectures";
+    static const char what[] = "does not list its architectures";
     int count = 0;
     *knows = false;
     fusec_status status = nvrtc_check(nvrtc->nvrtcGetNumSupportedArchs(&count), what, error);

@@ -152,7 +152,7 @@ static fusec_status read_plan_options(const fusec_plan_options *given, fusec_pla
     if (status != FUSEC_OK) return status;
     if (options->outputs && !*options->outputs)
         return fail(error, FUSEC_INVALID_ARGUMENT,
-                    "options.outputs names no output; NULL is for all of them");
+                    "options.outputs is empty; NULL stands for all outputs");
     return check_limits(options->max_nodes, options->max_bytes, options->max_seconds, error);
 }
 
@@ -178,11 +178,11 @@ static bool is_given_before(const fusec_size *sizes, size_t index)
 static fusec_status read_sizes(Making *m, const fusec_size *sizes, size_t count)
 {
     if (count > MAX_AXES)
-        return fail(m->error, FUSEC_INVALID_ARGUMENT, "%zu sizes are more than a graph has axes",
-                    count);
+        return fail(m->error, FUSEC_INVALID_ARGUMENT,
+                    "%zu sizes are given, more than a graph can have axes", count);
     for (size_t i = 0; i < count; i++) {
         if (!sizes[i].axis)
-            return fail(m->error, FUSEC_INVALID_ARGUMENT, "sizes[%zu] has no axis", i);
+            return fail(m->error, FUSEC_INVALID_ARGUMENT, "sizes[%zu].axis is NULL", i);
         if (sizes[i].size < 0)
             return fail(m->error, FUSEC_INVALID_ARGUMENT,
                         "axis %s cannot have the negative size %" PRId64, sizes[i].axis,

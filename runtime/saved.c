@@ -128,7 +128,7 @@ fusec_status fusec_plan_load(fusec_device *device, const char *path, fusec_plan 
     Sealed sealed = file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why);
     if (sealed == SEALED_ABSENT) return fail_errno(error, errno, path);
     if (sealed == SEALED_REFUSED)
-        return fail(error, FUSEC_INVALID_FILE, "%.600s: no plan file, or a damaged one: %s", path,
+        return fail(error, FUSEC_INVALID_FILE, "%.600s is not a plan file, or is damaged: %s", path,
                     why);
     fusec_status status = load_plan(device, data, bytes, result, error);
     free(data);

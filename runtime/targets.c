@@ -49,7 +49,7 @@ static bool tell_damage(const char *path, const char *text)
     }
     const int line = find_damage(arena, text, &why);
     if (line)
-        snprintf(problem, sizeof problem, "%s, line %d is no row of a table: %.400s", path, line,
+        snprintf(problem, sizeof problem, "%s, line %d is not a row of a table: %.400s", path, line,
                  why);
     arena_free(arena);
     return line != 0;
@@ -70,9 +70,9 @@ static void take_table(const char *path, const char *name, const char *text)
     char gpu[NAME_MAX + 1];
     snprintf(gpu, sizeof gpu, "%.*s", (int)strcspn(name, "."), name);
     if (!is_gpu(gpu))
-        snprintf(problem, sizeof problem, "%s: no GPU is called %s", path, gpu);
+        snprintf(problem, sizeof problem, "%s: there is no GPU %s", path, gpu);
     else if (!tell_damage(path, text) && !target_add_table(gpu, text))
-        snprintf(problem, sizeof problem, "%s is one table too many", path);
+        snprintf(problem, sizeof problem, "%s: there are too many tables", path);
 }
 
 static void read_target(const char *directory, const char *name)
@@ -96,7 +96,7 @@ static void read_targets(void)
     const char *chosen = secure_getenv("FUSEC_TARGETS");
     const char *directory = environment_path("FUSEC_TARGETS");
     if (chosen && *chosen && !directory)
-        snprintf(problem, sizeof problem, "FUSEC_TARGETS is no absolute path");
+        snprintf(problem, sizeof problem, "FUSEC_TARGETS is not an absolute path");
     struct dirent **entries;
     int count = directory ? scandir(directory, &entries, is_target_file, alphasort) : 0;
     if (count < 0)

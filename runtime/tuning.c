@@ -76,7 +76,7 @@ bool tuning_key(const Compilation *c, TuningKey *key)
 
 /* ---- reading ---- */
 
-/* The whole file, malloc'ed and NUL-ended; "" where there is none, or it is no regular file. NULL:
+/* The whole file, malloc'ed and NUL-ended; "" where there is none, or it is not a regular file. NULL:
  * it cannot be read. */
 static char *read_text(const char *path, char why[FILE_WHY])
 {
@@ -243,7 +243,7 @@ static bool rewrite(const char *path, const TuningEntry *entry, char why[TUNING_
              file_replace(path, first_line, sizeof first_line - 1, r.text.data, r.text.length);
     if (wrong)
         snprintf(why, TUNING_WHY,
-                 "%.300s is no tuning file (line %d): remove it, or set"
+                 "%.300s is not a tuning file (line %d): remove it, or set"
                  " FUSEC_TUNING_FILE",
                  path, wrong);
     else if (!ok)
@@ -300,7 +300,7 @@ bool tuning_store(const TuningEntry *entry, char why[TUNING_WHY])
     /* There is nothing to remove. */
     if (!entry->schedule && (!exists || !S_ISREG(about.st_mode))) return true;
     if (exists && !S_ISREG(about.st_mode)) {
-        snprintf(why, TUNING_WHY, "cannot write %.300s: it is no regular file", path);
+        snprintf(why, TUNING_WHY, "cannot write %.300s: it is not a regular file", path);
         return false;
     }
     int directory = lock_directory(path);
@@ -343,7 +343,7 @@ static bool compile_with(const CompileRequest *request, const char *schedule, Co
     compile_free(&better);
     if (no_memory || taken) return false;
     snprintf(tuned->warning, sizeof tuned->warning,
-             "the tuning file's schedule %.200s is no longer one of graph %.100s: run `fusec tune` "
+             "the tuning file's schedule %.200s no longer fits graph %.100s: run `fusec tune` "
              "again",
              schedule, c->graph->name);
     return true;

@@ -313,7 +313,7 @@ static bool set_value(const Reader *r, Target *target, int key, const char *valu
     if (keys[key].kind == KIND_LIMIT) {
         bool fits = number >= keys[key].least && number <= keys[key].most;
         if (!fits || number != floor(number))
-            return fail_line(r, "no whole number in range:", value);
+            return fail_line(r, "not a whole number in range:", value);
         *(int *)to = (int)number;
         return true;
     }
@@ -404,9 +404,9 @@ bool target_add(const char *text, char why[128])
     Reader r = {text, 1, why}, again = r;
     Target own = {.arch = ""};
     if (!read_lines(&r, &own)) return false;
-    if (!*own.gpu || !*own.arch) return fail_line(&again, "no gpu or no arch is given", "");
+    if (!*own.gpu || !*own.arch) return fail_line(&again, "gpu or arch is missing", "");
     const Target *base = is_exact(&own) ? NULL : find_base(&own);
-    if (!base) return fail_line(&again, "no GPU is known of arch", own.arch);
+    if (!base) return fail_line(&again, "unknown architecture:", own.arch);
     if (strncmp(own.gpu, "sm_", 3) == 0)
         return fail_line(&again, "an architecture's name:", own.gpu);
     bool resized = own.evidence[TARGET_KEY_sms];
@@ -416,10 +416,10 @@ bool target_add(const char *text, char why[128])
     for (int i = 0; i < TARGET_KEYS; i++) own.evidence[i] = EVIDENCE_ASSUMED;
     if (!read_lines(&again, &own)) return false;
     if (own.max_cluster & (own.max_cluster - 1))
-        return fail_line(&again, "max_cluster is no power of two", "");
+        return fail_line(&again, "max_cluster is not a power of two", "");
     if (own.cluster2_sms > own.sms || own.cluster4_sms > own.sms || own.cluster8_sms > own.sms ||
         own.cluster16_sms > own.sms)
-        return fail_line(&again, "clusters on more SMs than there are", "");
+        return fail_line(&again, "clusters on more SMs than the GPU has", "");
     own.added = true;
     if (known_count + 2 > MOST) return fail_line(&again, "too many targets", "");
     know_instead(&own);

@@ -111,7 +111,7 @@ START_TEST(unknown_formats_are_refused)
     ck_assert_int_eq(fusec_binary_compile("", "sm_90a", (fusec_format)7, &binary, &error),
                      FUSEC_INVALID_ARGUMENT);
     ck_assert_ptr_null(binary);
-    ck_assert_str_eq(error.message, "7 is no fusec_format");
+    ck_assert_str_eq(error.message, "7 is not a fusec_format");
 }
 END_TEST
 
@@ -166,7 +166,7 @@ START_TEST(wrong_sizes_are_named)
     expect_no_plan(sums, unknown, 1, NULL, "has no axis 'Q'");
     expect_no_plan(sums, twice, 3, NULL, "axis N is given twice");
     expect_no_plan(sums, negative, 1, NULL, "axis M cannot have the negative size -4");
-    expect_no_plan(sums, nameless, 2, NULL, "sizes[1] has no axis");
+    expect_no_plan(sums, nameless, 2, NULL, "sizes[1].axis is NULL");
     ck_assert_int_eq(fusec_plan_create(device, sums, NULL, twice, 2, NULL, &good, &error),
                      FUSEC_OK);
     ck_assert_uint_eq(fusec_plan_workspace(good, unknown, 1), SIZE_MAX);
@@ -186,13 +186,13 @@ START_TEST(scalars_are_values_of_their_dtype)
     } given[] = {
         {0, -7, ""},
         {0, INT32_MAX, ""},
-        {0, 1.5, "1.5 is no value for k, a scalar of i32"},
-        {0, 3e9, "3e+09 is no value for k, a scalar of i32"},
-        {0, NAN, "nan is no value for k, a scalar of i32"},
+        {0, 1.5, "1.5 is not a value for k, a scalar of i32"},
+        {0, 3e9, "3e+09 is not a value for k, a scalar of i32"},
+        {0, NAN, "nan is not a value for k, a scalar of i32"},
         {1, 255, ""},
-        {1, 300, "300 is no value for n, a scalar of u8"},
+        {1, 300, "300 is not a value for n, a scalar of u8"},
         {2, 0, ""},
-        {2, 2, "2 is no value for b, a scalar of bool"},
+        {2, 2, "2 is not a value for b, a scalar of bool"},
         {3, 1e-3, ""},
         {3, INFINITY, ""},
     };

@@ -315,7 +315,7 @@ START_TEST(the_model_says_what_it_does_not_know)
     choose_text("graph g[M, N](x : f64[M, N]) -> (y : f64[M, N]) { y = x - sum[N](x) }");
     check_unknown(1024, "f64");
     choose_text("graph g[M, N](x : f32[M, N]) -> (y : f32[M, N]) { y = x + x }");
-    check_unknown(1024, "reduces no vectors");
+    check_unknown(1024, "no reduction inside rows");
 }
 END_TEST
 

@@ -379,13 +379,13 @@ START_TEST(files_add_targets)
     check_device(90, 114, 2039, "sm_90a", "lab_h100", false);
     check_device(90, 132, 3352, "sm_90a", "h100", false);
     ck_assert_str_eq(target_find("sm_90a")->gpu, "h100");
-    refuse_target("", "no gpu or no arch");
-    refuse_target("MEASURED(gpu, \"x\")\nMEASURED(arch, \"sm_70\")", "no GPU is known of arch");
-    refuse_target("MEASURED(gpu, \"x\")\nMEASURED(arch, \"sm_90a\")", "no GPU is known of arch");
+    refuse_target("", "gpu or arch is missing");
+    refuse_target("MEASURED(gpu, \"x\")\nMEASURED(arch, \"sm_70\")", "unknown architecture");
+    refuse_target("MEASURED(gpu, \"x\")\nMEASURED(arch, \"sm_90a\")", "unknown architecture");
     refuse_target("\nGUESSED(sms, 1)", "line 2: unknown source 'GUESSED'");
     refuse_target("MEASURED(speed, 1)", "unknown key 'speed'");
-    refuse_target("MEASURED(sms, 0)", "no whole number in range");
-    refuse_target("MEASURED(sms, 1.5)", "no whole number in range");
+    refuse_target("MEASURED(sms, 0)", "not a whole number in range");
+    refuse_target("MEASURED(sms, 1.5)", "not a whole number in range");
     refuse_target("MEASURED(latency, nan)", "out of range");
     refuse_target("MEASURED(latency, fast)", "not a number");
     refuse_target("MEASURED(gpu, H100)", "not a name in quotes");

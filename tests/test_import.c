@@ -152,17 +152,17 @@ static const struct {
      {{"main", "a", "A", NULL, "# secret\n\nroot:x:0:0"}},
      0,
      FUSEC_INVALID_PROGRAM,
-     "'A' is no .fuse program: it begins with none of import, fn and graph"},
+     "'A' is not a .fuse program: it does not begin with import, fn or graph"},
     {"import \"a\" ",
      {{"main", "a", "A", NULL, "graphs of secrets"}},
      0,
      FUSEC_INVALID_PROGRAM,
-     "'A' is no .fuse program"},
+     "'A' is not a .fuse program"},
     {"import \"a\" ",
      {{"main", "a", "A", NULL, "fn f(x) = x # secret \xff"}},
      0,
      FUSEC_INVALID_PROGRAM,
-     "'A' is no .fuse program: it is not UTF-8 text"},
+     "'A' is not a .fuse program: it is not UTF-8 text"},
     {"import \"a\" ",
      {{"main", "a", "A", NULL, "fn f(x) = x # secret \x01"}},
      0,
@@ -345,16 +345,16 @@ END_TEST
 static const struct {
     const char *path, *words;
 } files[] = {
-    {"/dev/zero", "it is no regular file"},
-    {"/dev/null", "it is no regular file"},
-    {"fifo", "it is no regular file"},
+    {"/dev/zero", "it is not a regular file"},
+    {"/dev/null", "it is not a regular file"},
+    {"fifo", "it is not a regular file"},
     {"sparse", "it has more than 16777216 bytes"},
     {"/", "Is a directory"},
     {"below", "Is a directory"},
     {"gone", "No such file"},
     {"/proc/self/environ", "its length changed"},
     {"binary", "it is not UTF-8 text"},
-    {"secrets", "it begins with none of import, fn and graph"},
+    {"secrets", "it does not begin with import, fn and graph"},
 };
 enum { FILES = sizeof files / sizeof *files };
 

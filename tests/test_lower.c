@@ -276,11 +276,11 @@ START_TEST(literals_beyond_their_type_warn)
     static const struct {
         const char *body, *warning;
     } cases[] = {
-        {"y = x * 1e39", "1:89: warning: f32 has no such number: it is inf"},
-        {"y = x + -1e39", "f32 has no such number: it is -inf"},
-        {"y = x * 1e-50", "f32 has no such number: it is 0"},
-        {"y = f16(70000.0) * x", "f16 has no such number: it is inf"},
-        {"y = i8(300) * x", "i8 has no such number: it is 127"},
+        {"y = x * 1e39", "1:89: warning: f32 cannot hold this number: it becomes inf"},
+        {"y = x + -1e39", "f32 cannot hold this number: it becomes -inf"},
+        {"y = x * 1e-50", "f32 cannot hold this number: it becomes 0"},
+        {"y = f16(70000.0) * x", "f16 cannot hold this number: it becomes inf"},
+        {"y = i8(300) * x", "i8 cannot hold this number: it becomes 127"},
         {"z = d * 1e39  y = x + z", NULL},
         {"y = max(x, -inf) + 1e38", NULL},
         {"y = where(x > 3e38, x, 1e-40)", NULL},
@@ -314,7 +314,8 @@ START_TEST(defaults_are_rounded_to_their_dtype)
     ck_assert(p[1].default_value == (double)0.1f && p[1].has_default && p[1].scalar);
     ck_assert(p[2].default_value == 0.1);
     ck_assert(p[3].default_value == -128.0);
-    ck_assert_msg(strstr(f.report, "i8 has no such number: it is -128") != NULL, "%s", f.report);
+    ck_assert_msg(strstr(f.report, "i8 cannot hold this number: it becomes -128") != NULL, "%s",
+                  f.report);
     ck_assert(p[4].default_value == 1.0);
     ck_assert(p[5].default_value == 0.10009765625);
     ck_assert(isinf(p[6].default_value) && p[6].default_value < 0);

@@ -86,7 +86,7 @@ START_TEST(test_literals)
     check_error("fn f(x) = 9223372036854775808", 1, "t.fuse:1:11: error: the integer literal");
     check_error("fn f(x) = 1e999", 1, "the float literal is too large");
     check_error("fn f(x) = 1e", 1, "'1e' is not a number");
-    check_error("fn f(x) = 0x10", 1, "only decimal numbers");
+    check_error("fn f(x) = 0x10", 1, "numbers are decimal");
 }
 END_TEST
 
@@ -160,7 +160,7 @@ START_TEST(test_expectations)
     check_error("fn f(x) { y = x }", 1, "function 'f' returns nothing");
     check_error(HEAD "    return x\n}\n", 1, "a graph returns nothing");
     check_error(HEAD "    y = where(x = 1, 2, 3)\n}\n", 1, "'==' compares");
-    check_error("graph f(x : f32[] = 1) -> () {}", 1, "a tensor has no default");
+    check_error("graph f(x : f32[] = 1) -> () {}", 1, "only a scalar has a default");
 }
 END_TEST
 
@@ -178,7 +178,7 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = if x > 0 then x\n}\n", 1, "hint: write where(condition, a, b)");
     check_error(HEAD "    y = where(g(x) = 1, x, 0)\n}\n", 1, "'==' compares");
     check_error(HEAD "    y = x.exp()\n}\n", 1, "hint: write exp(x)");
-    check_error("graph f[N](x : f32[N, 8]) -> (y : f32[N]) { y = x }", 1, "stand names of axes");
+    check_error("graph f[N](x : f32[N, 8]) -> (y : f32[N]) { y = x }", 1, "hold the names of axes");
     check_error(HEAD "    y = x\n", 1, "hint: the '{' at t.fuse:1:40 is not closed");
     check_error("fn f(x) {\n  return x\ngraph g() -> () { }\n", 1,
                 "hint: the '{' at t.fuse:1:9 is not closed");
@@ -193,7 +193,7 @@ START_TEST(test_foreign_spellings)
                 "write NAME = where(condition, a, b)");
     check_error(HEAD "    for i in x { y = x }\n}\n", 1, "no loops");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i]\n}\n", 1,
-                "hint: an element is picked by its index: sum[N](where(index(N) == i, x, 0))");
+                "hint: pick an element by its index: sum[N](where(index(N) == i, x, 0))");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i, N] + 1\n}\n",
                 1, "sum[M](where(index(M) == i, x, 0))");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[0]\n}\n", 1,
@@ -207,11 +207,11 @@ START_TEST(test_foreign_spellings)
         {"x[:, 0]", "sum[N](where(index(N) == 0, x, 0))"},
         {"x[:, N-1]", "where(index(N) == size(N)-1, x, 0)"},
         {"x[:, None]", "names of their axes: write x"},
-        {"x[0:4]", "kept by a mask: where(index(N) < 4, x, 0)"},
+        {"x[0:4]", "select a part of an axis by a mask: where(index(N) < 4, x, 0)"},
         {"sum(x, axis=0)", "goes in brackets: sum[M](x)"},
         {"x[..., 0]", "an index along an axis"},
         {"x.shape[0]", "write size(N)"},
-        {"softmax[1](x)", "in brackets stand names of axes"},
+        {"softmax[1](x)", "brackets hold the names of axes"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
@@ -221,7 +221,7 @@ START_TEST(test_foreign_spellings)
         check_error(text, 1, cases[i].hint);
     }
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[M, N] * 2\n}\n",
-                1, "hint: a value stands without its axes: x;");
+                1, "hint: write the value without its axes: x;");
     check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
 }
 END_TEST

@@ -203,8 +203,8 @@ START_TEST(wrong_tensors_are_refused)
     REFUSED(c.inputs[0].strides[1] = 2, "stride of the last axis");
     REFUSED(c.inputs[0].strides[0] = INT64_MAX / 2, "address space");
     REFUSED(c.inputs[0].strides[0] = INT64_MIN, "address space");
-    REFUSED(c.outputs[0].strides[0] = 0, "on each other");
-    REFUSED(c.outputs[0].strides[0] = 3, "on each other");
+    REFUSED(c.outputs[0].strides[0] = 0, "make elements of the output overlap");
+    REFUSED(c.outputs[0].strides[0] = 3, "make elements of the output overlap");
     REFUSED(c.outputs[0].data = c.x + 1, "overlaps input x");
     REFUSED(c.outputs[0].data = c.x, "in_place");
     REFUSED(c.outputs[1].data = c.y + 2, "outputs y and s overlap");
@@ -243,7 +243,7 @@ START_TEST(an_output_may_replace_an_input)
     ck_assert_msg(launch(&c) == FUSEC_OK, "%s", error.message);
     ck_assert_float_eq(c.x[COLUMNS + 1], 20);
     c.outputs[0].data = c.x + 4;
-    expect_refusal(&c, FUSEC_INVALID_TENSOR, "laid out");
+    expect_refusal(&c, FUSEC_INVALID_TENSOR, "has another layout");
     close_case(&c);
 }
 END_TEST

@@ -217,8 +217,8 @@ END_TEST
 
 static const char *const places[] = {"owner", "group", "others", "link", "link/", "relative"};
 enum { PLACES = sizeof places / sizeof *places };
-static const char *const place_words[PLACES] = {"belongs to another user", "others may write",
-                                                "others may write",        "symbolic link",
+static const char *const place_words[PLACES] = {"belongs to another user", "other users may write",
+                                                "other users may write",   "symbolic link",
                                                 "symbolic link",           "not absolute"};
 
 static void spoil_place(const char *place)
@@ -447,7 +447,7 @@ START_TEST(what_is_no_plan_is_refused)
     ck_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
     ck_assert_int_eq(file_read_sealed(AT_FDCWD, path, FILE_OF_ANYONE, magic, &data, &bytes, why),
                      SEALED_REFUSED);
-    ck_assert_str_eq(why, "it is no regular file");
+    ck_assert_str_eq(why, "it is not a regular file");
     ck_assert_int_eq(
         file_read_sealed(AT_FDCWD, "/dev/zero", FILE_OF_ANYONE, magic, &data, &bytes, why),
         SEALED_REFUSED);

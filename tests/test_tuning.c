@@ -184,7 +184,7 @@ START_TEST(no_regular_file_is_no_file)
     ck_assert_ptr_null(find(1, "H100", ""));
     TuningEntry entry = {key_of(1), "sm_90a", "H100", "row", 1, 2, "g"};
     ck_assert(!tuning_store(&entry, why));
-    ck_assert(strstr(why, "no regular file"));
+    ck_assert(strstr(why, "not a regular file"));
 }
 END_TEST
 

@@ -119,7 +119,8 @@ static int complain_setting(const Session *s, const char *name)
         else
             tensor |= !strcmp(g->params.data[i].name, name);
     }
-    complain(tensor ? "it is a tensor, which --in brings" : hint_name(s->arena, name, names, count),
+    complain(tensor ? "it is a tensor: give it by --in FILE.safetensors"
+                    : hint_name(s->arena, name, names, count),
              "graph %s has no scalar %s to set", g->name, name);
     return EXIT_USAGE;
 }
@@ -158,13 +159,13 @@ int settle_scalars(const Session *s, Batch *b, const bool *given, bool random)
         if (dtype == DTYPE_I64 && is_inexact(whole))
             return complain_inexact(o->settings.data[i].name, whole, EXIT_USAGE);
         if (!dtype_takes(dtype, value)) {
-            complain(NULL, "%g is no value for %s, a scalar of %s", value, o->settings.data[i].name,
-                     dtype_info[dtype].fuse);
+            complain(NULL, "%g is not a value for %s, a scalar of %s", value,
+                     o->settings.data[i].name, dtype_info[dtype].fuse);
             return EXIT_USAGE;
         }
         b->scalars[param] = dtype_is_float(dtype) ? dtype_round(dtype, value) : value;
         if (dtype_is_float(dtype) && dtype_distorts(dtype, value, b->scalars[param]))
-            remark("scalar %s: %s has no such number as %g: it is %g", o->settings.data[i].name,
+            remark("scalar %s: %s cannot hold %g: it becomes %g", o->settings.data[i].name,
                    dtype_info[dtype].fuse, value, b->scalars[param]);
     }
     for (int i = 0; i < g->params.count; i++) {
@@ -295,7 +296,7 @@ static int lay_out(const Session *s, const char *name, Buffer *x)
         complain(NULL, "tensor %s: the stride of the last axis must be 1", name);
         return EXIT_USAGE;
     }
-    if (!fits) complain(NULL, "the strides reach beyond any memory");
+    if (!fits) complain(NULL, "the strides reach beyond the address space");
     return fits ? EXIT_DONE : EXIT_MACHINE;
 }
 
@@ -350,7 +351,7 @@ static int alloc_output(const Session *s, const char *name, Buffer *y)
     int status = lay_out(s, name, y);
     if (status == EXIT_DONE && y->count &&
         !elements_are_apart(y->tensor.rank, y->tensor.sizes, y->tensor.strides)) {
-        complain(NULL, "%s: its strides put elements of the output on each other", name);
+        complain(NULL, "%s: the strides make elements of the output overlap", name);
         status = EXIT_USAGE;
     }
     if (status == EXIT_DONE) status = alloc_poisoned(s, y->room, &y->memory);

@@ -34,7 +34,7 @@ static const char *hint_without_gpu(fusec_status status)
 {
     bool none = status == FUSEC_NO_DRIVER || status == FUSEC_NO_DEVICE;
     return none
-               ? "without a GPU `run --device sim` runs the kernels on the CPU, and `explain --candidates` tells what a model expects of them"
+               ? "without a GPU, `run --device sim` runs the kernels on the CPU, and `explain --candidates` estimates their speed"
                : NULL;
 }
 

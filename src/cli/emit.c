@@ -23,7 +23,7 @@ static int compile_for(Program *p, const char *graph, Compilation *c)
 {
     int status = compile_graph(p, graph, stages[p->options->emit], NULL, 0, c);
     if (status == EXIT_DONE && p->tuned.schedule)
-        remark("%s by the schedule %s of the tuning file (--no-tuning does without it)", graph,
+        remark("%s has the schedule %s of the tuning file (--no-tuning ignores the file)", graph,
                p->tuned.schedule);
     return status;
 }
@@ -72,7 +72,7 @@ static int add_names(const Options *o, Arena *scratch, const LaunchPlan *launch,
         if (known >= 0 && known < before) {
             complain(
                 "give one of the graphs another name, or emit each by --graph",
-                "kernels are named after their graph, and one of graph '%s' and one of a graph before it are both called '%s'",
+                "kernels are named after their graph: one of graph '%s' and one of an earlier graph are both called '%s'",
                 graph, name);
             return EXIT_WRONG;
         }

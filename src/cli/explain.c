@@ -25,7 +25,7 @@ static int measure_usage(const Options *o, const Compilation *c, const char *arc
     if (status != FUSEC_OK && status != FUSEC_NO_NVRTC && status != FUSEC_UNSUPPORTED)
         return finish_call(status, &error);
     if (status == FUSEC_NO_NVRTC && !o->json)
-        remark("without NVRTC nothing is known of registers and spills");
+        remark("without NVRTC, registers and spills are unknown");
     for (int i = 0; i < count; i++) {
         fusec_kernel_info info = {.struct_size = sizeof info};
         const LaunchKernel *kernel = &c->launch->kernels[i];
@@ -49,7 +49,7 @@ static Origin find_origin(const Program *p, const Compilation *c)
     if (p->tuned.schedule)
         return (Origin){
             p->tuned.schedule,
-            "from the tuning file: `fusec tune` measured it to be faster than what is chosen without"};
+            "from the tuning file: `fusec tune` measured it to be faster than the default"};
     const char *named = name_plan(o->arena, c->plan);
     if (o->schedule) return (Origin){named, "as --schedule asks"};
     if (c->plan->tuned)

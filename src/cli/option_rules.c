@@ -36,7 +36,7 @@ static bool check_file_count(const Options *o)
     const char *word = command_words[o->command];
     if (o->fit && o->table) {
         complain("one writes a GPU's constants, the other its schedules",
-                 "--fit goes without --table");
+                 "--fit and --table exclude each other");
         return false;
     }
     if (o->fit && (o->files.count || o->json)) {
@@ -87,20 +87,20 @@ static bool check_command(const Options *o)
 static bool check_device(const Options *o)
 {
     if (o->command == COMMAND_TUNE && o->device && strcmp(o->device, "cuda")) {
-        complain("only a GPU has times worth keeping", "`fusec tune` has no --device %s",
+        complain("tune measures kernels, which takes a GPU", "`fusec tune` has no --device %s",
                  o->device);
         return false;
     }
     if (o->sms && (!o->device || strcmp(o->device, "sim"))) {
-        complain("a GPU has as many as it has", "--sms is of --device sim");
+        complain("a GPU has a fixed number of SMs", "--sms needs --device sim");
         return false;
     }
     if (o->arch && o->device && !strcmp(o->device, "cpu")) {
-        complain("it evaluates the graph, and compiles nothing", "--device cpu has no --arch");
+        complain("the CPU evaluates the graph and compiles nothing", "--device cpu has no --arch");
         return false;
     }
     if (o->memory && !o->arch) {
-        complain("as in --arch sm_90a --memory 4800", "--memory is of the GPU that --arch names");
+        complain("as in --arch sm_90a --memory 4800", "--memory needs --arch");
         return false;
     }
     return true;
@@ -115,7 +115,7 @@ static bool check_file_use(const Options *o)
     bool reads_stdin = false;
     for (int i = 0; i < o->files.count; i++) reads_stdin |= !strcmp(o->files.data[i], "-");
     if (o->write && (reads_stdin || o->output || o->check)) {
-        complain(NULL, "-w rewrites FILE itself: it goes with no `-`, -o or --check");
+        complain(NULL, "-w rewrites FILE itself: it excludes `-`, -o and --check");
         return false;
     }
     return true;

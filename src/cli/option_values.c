@@ -70,7 +70,7 @@ bool add_size(Options *o, const char *axis, const char *text)
                          o->arena,
                          "a size is a whole number, as in %s=4096; a scalar is set by --set %s=...",
                          axis, axis),
-                     "'%s' is no size for axis %s", text, axis);
+                     "'%s' is not a size for axis %s", text, axis);
         return false;
     }
     if (size < 0) {
@@ -91,13 +91,13 @@ static bool add_setting(Options *o, const char *text)
     const char *rest;
     Setting s = {.name = split_name(o->arena, text, &rest)};
     if (!s.name) {
-        complain("write it as --set eps=1e-6", "'%s' sets no scalar", text);
+        complain("write it as --set eps=1e-6", "'%s' is not of the form NAME=NUMBER", text);
         return false;
     }
     if (!parse_number(s.text = rest, &s.value)) {
         complain(NULL,
                  errno == ERANGE ? "'%s' is too large for scalar %s"
-                                 : "'%s' is no number for scalar %s",
+                                 : "'%s' is not a number for scalar %s",
                  rest, s.name);
         return false;
     }
@@ -136,7 +136,7 @@ static bool parse_seed(Options *o, const char *text)
     errno = 0;
     o->seed = strtoull(text, &end, 0);
     if (isdigit((unsigned char)text[0]) && *end == 0 && errno == 0) return true;
-    complain("a seed is a whole number from 0", "'%s' is no seed", text);
+    complain("a seed is a whole number from 0", "'%s' is not a seed", text);
     return false;
 }
 

@@ -267,7 +267,8 @@ static bool run_both_ways(const Run *run, SimObject *object, uint64_t seed, uint
     const char *differs = compare_bits(run, first, false);
     if (!differs) return true;
     snprintf(run->message, run->message_size,
-             "%s has other bits with the shared memory that few rows are given", differs);
+             "%s has other bits where column vectors are copied to shared memory, as for few rows",
+             differs);
     return false;
 }
 
@@ -294,8 +295,8 @@ static bool check_bits(const Run *run, uint64_t *hashes, bool first, uint64_t se
     const char *differs = compare_bits(run, hashes, first);
     if (!differs) return true;
     snprintf(run->message, run->message_size,
-             "seed %llu: %s comes out with other bits than under the first seed",
-             (unsigned long long)seed, differs);
+             "seed %llu: %s has other bits than under the first seed", (unsigned long long)seed,
+             differs);
     return false;
 }
 

@@ -110,10 +110,10 @@ static void print_outcome(Text *out, const Report *r)
     if (c->kept)
         line(out, r->file ? "kept in %s" : "not kept, the tuning file cannot be written", r->file);
     else
-        line(out,
-             "the default stays: nothing is %d%% faster in the median and faster in %d%% of the"
-             " rounds",
-             MIN_GAIN_PERCENT, MIN_WINS_PERCENT);
+        line(
+            out,
+            "the default is kept: no schedule is %d%% faster in the median and faster in %d%% of the rounds",
+            MIN_GAIN_PERCENT, MIN_WINS_PERCENT);
 }
 
 void print_report(Text *out, const Report *r)

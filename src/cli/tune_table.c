@@ -26,7 +26,7 @@ static bool parse_rows(Arena *arena, const char *path, const char *text, Rows *r
         TableRow row;
         const char *problem = length ? read_table_row(arena, line, length, &row) : NULL;
         if (problem) {
-            complain(NULL, "%s, line %d is no row of a table: %s", path, number, problem);
+            complain(NULL, "%s, line %d is not a row of a table: %s", path, number, problem);
             return false;
         }
         if (length) *list_push(arena, rows) = row;

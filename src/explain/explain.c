@@ -90,7 +90,7 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
         if (!r->partner.id || r->lacking) continue;
         line(out, "    one reduction computes %s and %s%s",
              node_text(out->arena, g, r->partner, false), node_text(out->arena, g, r->node, false),
-             r->inverse ? "; its inverse is a factor, not a divisor" : "");
+             r->inverse ? "; it is inverted once, and a product replaces each division" : "");
     }
 }
 
@@ -121,7 +121,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
         const char *each =
             arena_format(out->arena, "%s%d columns each", k->uneven ? "up to " : "", k->slice);
         line(out, "    %s of %d CTAs share a row, %s%s", is_grouped(k) ? "groups" : "clusters",
-             k->cluster, k->slice ? each : "along which they take turns",
+             k->cluster, k->slice ? each : "taking its columns in turn",
              is_grouped(k) ? "; they exchange through global memory" : "");
     }
     int scalars = 0;
@@ -133,9 +133,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
                             : arena_format(out->arena, "a ring of %d stages", k->stages),
              scalars ? ", their scalars with them" : "");
     if (reuses_stages(k))
-        line(
-            out,
-            "    rows move on to registers at once, and the next row to be copied takes the stage");
+        line(out, "    a row moves from its stage to registers, and the next copy takes the stage");
     if (is_copied_by_lines(k) ||
         copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
         line(
@@ -146,7 +144,7 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
     if (k->meeting == MEET_BESIDE_RING)
         line(
             out,
-            "    after a part's last row %d teams add their sums beside the ring, which has the next part's rows",
+            "    after a part's last row %d teams add their sums outside the ring, which already has the next part's rows",
             k->teams);
     if (has_bulk_rows(k))
         line(out, "    one bulk copy brings the row to shared memory, where it stays");
@@ -161,11 +159,10 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
             "    register prefetch: a tile's registers take the next row's elements once the tile is stored");
     if (has_copy_warp(k))
         line(out, "    a copy warp fills the ring%s; %d warps compute",
-             is_grouped(k) ? ", another listens to the other CTAs" : "", kernel_threads(k) / 32);
+             is_grouped(k) ? ", another receives from the other CTAs" : "", kernel_threads(k) / 32);
     else if (is_grouped(k))
-        line(out, "    a further warp listens to the other CTAs");
-    if (is_paced(k))
-        line(out, "    copies of rows that exceed L2 are paced, no faster than memory delivers");
+        line(out, "    one more warp receives from the other CTAs");
+    if (is_paced(k)) line(out, "    where rows exceed L2, copies are paced to the rate of memory");
 }
 
 /* How a persistent kernel fills the GPU; clusters leave some SMs idle. */
@@ -186,12 +183,12 @@ static void explain_parts(Text *out, const Plan *plan, int index)
     const LaunchPlan *launch = &plan->launch;
     int64_t parts = launch_groups(launch, index, PARTS_DIM, &launch->sizes);
     bool whole = takes_whole_groups(launch, index, &launch->sizes);
-    line(out, "    the rows of one %s are in %lld part%s%s",
+    line(out, "    the rows of each %s form %lld part%s%s",
          names_text(out->arena, plan->analysis->graph, plan->kernels[index].kept), (long long)parts,
          plural(parts),
          parts <= 1 ? ""
-         : whole    ? ", which one CTA takes in turn"
-                    : ", which the CTAs share out");
+         : whole    ? ", which one CTA takes one after the other"
+                    : ", divided among the CTAs");
 }
 
 /* The program's name of a value, else its formula. */
@@ -264,12 +261,13 @@ static const char *tells_rows_apart(const Kernel *k)
 static void explain_row_axes(Text *out, const Graph *g, const Kernel *k, const LaunchKernel *launch)
 {
     if (k->backwards)
-        line(out, "    the last rows come first: L2 may still have them from the kernel before");
+        line(out, "    walks rows backwards: L2 may still hold the last rows of the kernel before");
     if (!walks_rows(k) || !has_several_row_axes(k) || k->kept || launch->collapsed) return;
     const char *tensor = tells_rows_apart(k);
-    line(out, "    a row's %s are found by divisions: %s", names_text(out->arena, g, k->rows),
+    line(out, "    a row's indices along %s are found by division: %s",
+         names_text(out->arena, g, k->rows),
          tensor ? arena_format(out->arena, "%s does not have all of them", tensor)
-                : "columns or an index tell them apart");
+                : "column axes between them, or index(), need them");
 }
 
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
@@ -303,7 +301,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     explain_pairs(out, plan->analysis->graph, k);
     const char *unused = !k->limit_ctas
                              ? ""
-                             : arena_format(arena, ", unused: it keeps an SM to %d CTA%s",
+                             : arena_format(arena, ", unused: it limits an SM to %d CTA%s",
                                             k->limit_ctas, plural(k->limit_ctas));
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes),
@@ -381,7 +379,7 @@ static void explain_target(Text *out, const Target *target)
 {
     int constants, measured = target_measured(target, &constants);
     if (target->borrowed)
-        line(out, "target: no file describes this GPU; that of the nearest, %s, is used",
+        line(out, "target: no file describes this GPU, so that of the nearest, %s, is used",
              target->gpu);
     if (!measured)
         line(

@@ -153,7 +153,7 @@ ParamDecl *make_tensor(Syntax *s, const Token *name, const Token *dtype, IdentLi
     param->span = span_join(param->span, close->span);
     if (initial)
         report_error(s->d, initial->span, "leave out the brackets to make it a scalar",
-                     "a tensor has no default: '%s' is one", name->text);
+                     "'%s' is a tensor, and only a scalar has a default", name->text);
     return param;
 }
 
@@ -183,7 +183,7 @@ static void check_returns(Syntax *s, const Item *item, const Token *close)
     bool returned = false;
     for (const Statement *at = item->body; at; at = at->next) {
         if (returned)
-            report_error(s->d, at->span, NULL, "a statement behind the return of '%s'",
+            report_error(s->d, at->span, NULL, "a statement after the return of '%s'",
                          item->name.name);
         returned = !at->name.name;
     }

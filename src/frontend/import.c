@@ -130,11 +130,12 @@ static bool begins_item(const char *at)
 static const char *why_no_program(Importer *im, const Imported *file, const Source *source)
 {
     if (!is_text(file->text, file->length))
-        return arena_format(im->arena, "'%.400s' is no .fuse program: it is not UTF-8 text",
+        return arena_format(im->arena, "'%.400s' is not a .fuse program: it is not UTF-8 text",
                             source->name);
     if (!begins_item(source->text))
         return arena_format(
-            im->arena, "'%.400s' is no .fuse program: it begins with none of import, fn and graph",
+            im->arena,
+            "'%.400s' is not a .fuse program: it does not begin with import, fn or graph",
             source->name);
     return NULL;
 }
@@ -209,7 +210,7 @@ static const Module *load_file(Importer *im, const Module *from, const Item *imp
     if (!im->imports || !im->imports->load) {
         report_error(
             im->d, import->name.span,
-            "only import \"std\" is; fusec_program_parse_with takes a function that finds others, fusec_program_open "
+            "only import \"std\" is allowed; fusec_program_parse_with takes a function that finds others, fusec_program_open "
             "reads files",
             "imports are not allowed for a program given as text");
         return NULL;

@@ -78,7 +78,7 @@ static void print_condition(const Syntax *s, Text *out, const char *axis, const 
 static const char *hint_for_picked(const Syntax *s, const Indices *found, const char *value)
 {
     Text *out = text_new(s->arena);
-    text_print(out, "an element is picked by its index: sum[");
+    text_print(out, "pick an element by its index: sum[");
     for (int i = 0; i < found->count; i++)
         text_print(out, "%s%s", i ? ", " : "", axis_of(s, found, &found->picked[i]));
     text_print(out, "](where(");
@@ -101,10 +101,10 @@ const char *hint_for_element(const Syntax *s, const Opened *bracket, const char 
                             "values are broadcast by the names of their axes: write %.60s", value);
     if (found.slices)
         return arena_format(s->arena,
-                            "a part of an axis is kept by a mask: where(index(%s) < 4, %.60s, 0)",
+                            "select a part of an axis by a mask: where(index(%s) < 4, %.60s, 0)",
                             axis, value);
     return arena_format(
         s->arena,
-        "a value stands without its axes: %.60s; a function of axes is called, as in sum[%s](x)",
-        value, axis);
+        "write the value without its axes: %.60s; a reduction is called, as in sum[%s](x)", value,
+        axis);
 }

@@ -133,8 +133,8 @@ static const char *number_shown(Lowering *l, DType dtype, double value)
 
 static void warn_of_default(Lowering *l, const ParamDecl *p, DType dtype, double kept)
 {
-    report_warning(l->d, p->initial->span, NULL, "%s has no such number: it is %s", p->dtype.name,
-                   number_shown(l, dtype, kept));
+    report_warning(l->d, p->initial->span, NULL, "%s cannot hold this number: it becomes %s",
+                   p->dtype.name, number_shown(l, dtype, kept));
 }
 
 static const Expr *without_sign(const Expr *e, bool *negative)
@@ -167,14 +167,14 @@ static bool set_default(Lowering *l, Scope *s, const ParamDecl *p, Param *param)
         return false;
     }
     if (is_bool != (to == TYPE_BOOL) || (is_float && to == TYPE_I64)) {
-        name_error(l, s, p->initial->span, NULL, "this is no default for a scalar of %s",
+        name_error(l, s, p->initial->span, NULL, "this default does not fit a scalar of %s",
                    p->dtype.name);
         return false;
     }
     if (to == TYPE_I64 && int_from_double((double)e->integer) != e->integer) {
-        name_error(l, s, p->initial->span, NULL,
-                   "scalars are passed as f64, which has no such number: "
-                   "beyond 2^53 not all integers");
+        name_error(
+            l, s, p->initial->span, NULL,
+            "scalars are passed as f64, which cannot hold this number: beyond 2^53 not all integers");
         return false;
     }
     double value = literal_value(e, negative);
@@ -376,8 +376,8 @@ static void warn_of_literal(Lowering *l, Span at, DType dtype, const NodeInfo *l
     double value = type_is_float(literal->type) ? literal->number : (double)literal->integer;
     double kept = dtype_round(dtype, value);
     if (literal->op == OP_CONST && !isinf(value) && dtype_distorts(dtype, value, kept))
-        report_warning(l->d, at, NULL, "%s has no such number: it is %s", dtype_info[dtype].fuse,
-                       number_shown(l, dtype, kept));
+        report_warning(l->d, at, NULL, "%s cannot hold this number: it becomes %s",
+                       dtype_info[dtype].fuse, number_shown(l, dtype, kept));
 }
 
 /* Warns of literals that their type cannot hold. A literal has a type only where it is used: f32 in

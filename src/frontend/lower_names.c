@@ -167,8 +167,8 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
         if (later->name.name && strcmp(later->name.name, name) == 0)
             return arena_format(l->arena,
                                 later->name.span.begin < use.begin
-                                    ? "'%s' is what is being bound here"
-                                    : "'%s' is bound further down",
+                                    ? "'%s' is used in its own definition"
+                                    : "'%s' is bound later",
                                 name);
     if (name_find(&s->axis_map, name) >= 0)
         return arena_format(
@@ -210,7 +210,7 @@ bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *
     for (int i = 0; i < s->axes.count; i++) names[i] = s->axes.data[i].name;
     const char *hint = did_you_mean(l, name, names, s->axes.count);
     if (!s->axes.count && s->item->name.name)
-        hint = arena_format(l->arena, "axes are declared behind the name: %s[%s](...)",
+        hint = arena_format(l->arena, "axes are declared after the name: %s[%s](...)",
                             s->item->name.name, name);
     if (!hint && s->axes.count == 1)
         hint = arena_format(l->arena, "the only axis here is '%s'", names[0]);
@@ -397,9 +397,9 @@ static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call, Cal
     const bool of_elements = find_op(CLASS_CALL, call->name);
     return check_arguments(
         l, s, call, 1,
-        of_elements
-            ? arena_format(l->arena, "of elements it is without brackets: %s(a, b)", call->name)
-            : NULL);
+        of_elements ? arena_format(l->arena, "for two values, write it without brackets: %s(a, b)",
+                                   call->name)
+                    : NULL);
 }
 
 static bool resolve_axis_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)

@@ -118,15 +118,15 @@ static const Absence absent_functions[] = {
     {"dropout rand randn random uniform normal bernoulli seed",
      "there are no random numbers: pass the mask as an input"},
     {"roll shift flip pad prev diff conv conv1d pool slice narrow",
-     "a value sees its own place alone: read another place as another input"},
+     "an expression sees one place of each tensor: pass shifted data as another input"},
     {"concat concatenate cat stack split chunk hstack vstack",
-     "tensors are not joined or split: each part is an input or an output of its own"},
+     "tensors are not joined or split: make each part an input or an output"},
     {"transpose permute swapaxes reshape view flatten squeeze unsqueeze expand broadcast broadcast_to "
      "broadcast_in_dim expand_dims repeat tile",
      "axes are matched by name: nothing is reshaped or broadcast by hand"},
     {"scatter scatter_add index_add index_put nonzero searchsorted bincount",
-     "there is no storing to computed places"},
-    {"print printf assert", "there is no output but the graph's"},
+     "a result cannot be stored at a computed place"},
+    {"print printf assert", "a graph prints nothing: make the value an output"},
     {"while for range map reduce fold vmap", "there are no loops: a reduction runs over an axis"},
 };
 
@@ -187,7 +187,7 @@ static const Absence absent_dtypes[] = {
     {"f4 fp4 float4 f4e2m1 e2m1 fp4_e2m1 int4 i4 uint4 u4 nf4 mxfp4 nvfp4",
      "there are no elements of 4 bits"},
     {"e8m0 f8e8m0 ue8m0 float8_e8m0fnu",
-     "there is no e8m0: a scale is stored as f32, or as u8 by its exponent"},
+     "there is no e8m0: store a scale as f32, or its exponent as u8"},
     {"f8e3m4 e3m4 f6 fp6 f6e2m3 f6e3m2 mxfp6", "floats of 8 bits are f8e4m3 and f8e5m2"},
     {"complex c64 c128 complex64 complex128 cfloat cdouble", "there are no complex numbers"},
     {"u1 i1 bit", "a condition is stored as bool, in a byte"},

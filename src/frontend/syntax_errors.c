@@ -134,7 +134,7 @@ void report_character(Scanner *s, const char *begin)
 void report_number(Scanner *s, const char *begin)
 {
     const char *hint = begin[0] == '0' && strpbrk(begin, "xX") == begin + 1
-                           ? "only decimal numbers are read"
+                           ? "numbers are decimal"
                            : "numbers look like 42, 1.5 or 1e-5, and '*' multiplies";
     int length = (int)(s->cursor - begin);
     damage(s, begin, hint,
@@ -143,7 +143,7 @@ void report_number(Scanner *s, const char *begin)
 
 void report_string(Scanner *s, const char *begin)
 {
-    damage(s, begin, "a path ends with '\"' on its line", "the path does not end");
+    damage(s, begin, "a path ends with '\"' on its line", "the path has no closing quote");
 }
 
 void report_misspelling(Scanner *s, const char *begin, const char *written, const char *hint)
@@ -410,11 +410,11 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         return "'==' compares, '=' binds a name";
     if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous &&
         !expected[TOKEN_INTEGER])
-        return "in brackets stand names of axes, whose sizes the graph tells: graph g[M = 4, N = 8](...)";
+        return "brackets hold the names of axes, whose sizes the graph declares: graph g[M = 4, N = 8](...)";
     bool arithmetic = found->kind == TOKEN_SLASH || found->kind == TOKEN_STAR ||
                       found->kind == TOKEN_PLUS || found->kind == TOKEN_MINUS;
     if (arithmetic && expected[TOKEN_RBRACKET] && !expected[TOKEN_PLUS])
-        return "an axis is a name, not a computed size: one of half the size is an axis of its own, as in graph g[N = 8, HALF = 4](...)";
+        return "an axis is a name, not a computed size: declare an axis of that size, as in graph g[N = 8, HALF = 4](...)";
     const char *head = hint_for_head(s, found, expected), *open = hint_for_open(s, found, expected);
     if (head || open) return head ? head : open;
     const char *statement = expected[TOKEN_BIND] ? hint_for_statement(s, found) : NULL;

@@ -108,7 +108,7 @@ static void choose_outputs(Grad *s, GradRequest *request)
     }
     if (!any)
         no_gradient(
-            s, request, false, g->span, "a gradient is of an output of floats",
+            s, request, false, g->span, "only an output of floats has a gradient",
             arena_format(s->arena, "graph '%s' has no output that has a gradient", g->name));
 }
 
@@ -132,10 +132,9 @@ static void choose_inputs(Grad *s, GradRequest *request)
         any |= s->wrt[i];
     }
     if (!any)
-        no_gradient(
-            s, request, false, g->span,
-            "gradients are with respect to tensors of floats; of scalars those that --wrt names",
-            arena_format(s->arena, "graph '%s' has no input that has a gradient", g->name));
+        no_gradient(s, request, false, g->span,
+                    "a tensor of floats has a gradient; a scalar has one if --wrt names it",
+                    arena_format(s->arena, "graph '%s' has no input that has a gradient", g->name));
 }
 
 /* ---- the working copy ---- */

@@ -68,7 +68,7 @@ Fit *fit_params(Arena *arena, const Graph *forward, const Graph *backward, Text 
         if (!fit_param(arena, forward, p->name, &fits[i])) {
             text_print(
                 report,
-                "input '%s' of '%s' is no input or output of '%s', nor the gradient of one of its outputs",
+                "input '%s' of '%s' is not an input or output of '%s', or the gradient of one of its outputs",
                 p->name, backward->name, forward->name);
             return NULL;
         }
@@ -105,8 +105,8 @@ int *fit_outputs(Arena *arena, const Graph *forward, const Graph *backward, Text
                 fits[i] = k;
         }
         if (fits[i] < 0 || !dtype_is_float(o->dtype)) {
-            text_print(report, "output '%s' of '%s' is the gradient of no input of '%s'", o->name,
-                       backward->name, forward->name);
+            text_print(report, "output '%s' of '%s' is not the gradient of an input of '%s'",
+                       o->name, backward->name, forward->name);
             return NULL;
         }
         const Param *p = &forward->params.data[fits[i]];

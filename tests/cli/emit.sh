@@ -12,7 +12,7 @@ expect 0 'wrap_add(x_, 1) > x_' wraps.fuse
     for i in $(seq 255); do echo "    y$i = x * $i"; done
     echo '}'
 } >wide.fuse
-expect 2 'no schedule: arguments: a kernel has 513, more than 512' wide.fuse
+expect 2 'no schedule: arguments: a kernel has 513, and the limit is 512' wide.fuse
 expect 0 '__global__' wide.fuse --outputs y1,y255
 
 # what rows of several axes have of their own is read a row ahead
@@ -116,7 +116,7 @@ done
 FUSEC_NVRTC=$work/mark.so expect 3 '' emit one.fuse --emit=cubin
 [ -e opened ] || fail 'FUSEC_NVRTC does not name what is opened'
 FUSEC_NVRTC=/dev/null expect 0 'kernels: 1' explain one.fuse
-grep -q 'without NVRTC nothing is known of registers' stderr || fail 'explain without NVRTC is silent about registers'
+grep -q 'without NVRTC, registers and spills are unknown' stderr || fail 'explain without NVRTC is silent about registers'
 FUSEC_NVRTC=/dev/null expect 0 '"registers": null, "spill_bytes": null' explain one.fuse --json
 
 printf 'graph a[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }\ngraph b[N = 4](x : f32[N]) -> (y : f32[N]) { y = -x }' >several.fuse

@@ -52,13 +52,13 @@ expect 0 'computes dx, dscale, dshift$' explain "$root"/examples/adaln_bwd.fuse 
 expect 0 '"kernels_read": 335561344' explain "$root"/examples/group_norm_bwd.fuse --json
 expect 0 'a kernel ends with dgamma: it is complete when' explain "$root"/examples/layernorm_bwd.fuse --json
 # the rows of a group are in parts, which CTAs share out, or where groups are many whole groups
-expect 0 'B are in 66 parts, which the CTAs share out' explain "$root"/tests/golden/group_sums.fuse
-expect 0 'B are in 66 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'each B form 66 parts, divided among the CTAs' explain "$root"/tests/golden/group_sums.fuse
+expect 0 'each B form 66 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'finish, 0 CTAs' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'kernels: 2, of which 1 runs at these sizes' explain "$root"/tests/golden/group_sums.fuse B=1000
-expect 0 'B are in 1 part$' explain "$root"/tests/golden/group_sums.fuse T=64
-expect 0 'B are in 3 parts' explain "$root"/tests/golden/group_sums.fuse --schedule column:ctas=3
-expect 0 'B are in 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=40 --schedule grid-stride:ctas=20,rows=16
+expect 0 'each B form 1 part$' explain "$root"/tests/golden/group_sums.fuse T=64
+expect 0 'each B form 3 parts' explain "$root"/tests/golden/group_sums.fuse --schedule column:ctas=3
+expect 0 'each B form 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=40 --schedule grid-stride:ctas=20,rows=16
 echo 'graph g[M = 64, N = 64](x : f32[M, N]) -> (mu : f32[N], y : f32[M, N]) { mu = mean[M](x)
  y = x - mu }' >centred.fuse
 expect 0 'computes mu, y$' explain centred.fuse
@@ -66,8 +66,8 @@ grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
 expect 0 'column vectors are read with the row, into registers' explain "$root/tests/cases/wide_weights.fuse" N=12288 --arch sm_90a --schedule row:columns=registers,stages=1,loop=none
 expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --schedule grid-stride:threads=256,rows=2 --json
 expect 0 '^?: the model was not fitted on these: it has sums that keep row axes' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
-expect 0 "a row's B, H, Q are found by divisions: columns or an index" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
-expect 0 "a row's B, G are found by divisions: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
+expect 0 "a row's indices along B, H, Q are found by division: column axes" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
+expect 0 "a row's indices along B, G are found by division: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
 expect 0 '^in place, on request, each input once: h may be x or residual, y may be x or residual' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
 echo 'graph twice[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (h : f32[M, N], y : f32[M, N]) { h = x + g  y = h * sum[N](h) }' >twice.fuse
 expect 0 'each input once: h may be x, y may be x$' explain twice.fuse --arch sm_90a --schedule row:reads=1
@@ -77,7 +77,7 @@ expect 0 '^traffic: at least 0 bytes read' explain "$root"/examples/rmsnorm.fuse
 expect 0 '^  \*  .* warp-specialized:exact=1,threads=64,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --schedule warp-specialized:threads=64
 echo 'graph g[M = 4, N = 3000](x : f32[M, N], w : f32[N]) -> (y : f32[M, N]) { y = x * w }' >cut.fuse
 expect 0 '1 x 4 elements a thread, the last tile not full' explain cut.fuse --arch sm_90a --schedule pointwise:tiles=1
-expect 0 'unused: it keeps an SM to 5 CTAs' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_80 --schedule row:limit=5
+expect 0 'unused: it limits an SM to 5 CTAs' explain "$root"/examples/layernorm.fuse N=2048 --arch sm_80 --schedule row:limit=5
 expect 0 '"limit": 11' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --json --schedule row:limit=11
 expect 0 'between them the row stays in registers' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
 channels=("$root"/examples/layernorm_channels.fuse --arch sm_90a --schedule row:threads=32,rows=8,lanes=8,vec=4)

@@ -53,10 +53,10 @@ mkdir -p open/cache
 chmod 777 open/cache
 nvrtc=1 FUSEC_CACHE_DIR=$work/open/cache expect 0 'kernels: ' explain one.fuse
 if grep -q ' registers a thread' stdout; then
-    [ "$(grep -c 'open/cache is not used: others may write to it' stderr)" = 1 ] || fail 'a cache that is not trusted is not told, or told twice'
+    [ "$(grep -c 'open/cache is not used: other users may write to it' stderr)" = 1 ] || fail 'a cache that is not trusted is not told, or told twice'
 fi
 [ -z "$(ls open/cache)" ] || fail 'a cache that is not trusted was written to'
-FUSEC_SIM_KEEP=open/cache expect 3 'SIM_KEEP names, open/cache: others may write to it' run one.fuse --set eps=1 --device sim
+FUSEC_SIM_KEEP=open/cache expect 3 'SIM_KEEP names, open/cache: other users may write to it' run one.fuse --set eps=1 --device sim
 FUSEC_CACHE_DIR=open/cache expect 3 'set FUSEC_CACHE_DIR' cache path
 
 finish

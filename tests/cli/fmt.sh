@@ -22,6 +22,6 @@ expect 1 'ugly.fuse is not' fmt --check ugly.fuse neat.fuse
 expect 2 'No such file' fmt -w no-such.fuse ugly.fuse
 expect 0 '' fmt --check ugly.fuse neat.fuse
 expect 2 'takes one FILE' fmt ugly.fuse neat.fuse
-expect 2 'goes with no' fmt -w ugly.fuse -
+expect 2 'it excludes' fmt -w ugly.fuse -
 
 finish

@@ -30,7 +30,7 @@ name the axis, as in
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = mean[-1](x) }
 it can be reduced over its own axes, as in mean\[N\]
 graph g[M = 3, N = 4, H = 2](x : f32[M, N], w : f32[H]) -> (y : f32[M], z : f32[H]) { y = mean[H](x) z = w }
-an element is picked by its index: sum.N.(where(index(N) == 0, x, 0))
+pick an element by its index: sum.N.(where(index(N) == 0, x, 0))
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = x[:, 0] }
 a comma is missing
 graph g[M = 4 N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x }

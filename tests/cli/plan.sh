@@ -23,7 +23,7 @@ expect 2 'plan run. has no option -o' plan run x.plan -o y
 expect 2 'plan show. takes no axis sizes' plan show x.plan N=4
 expect 2 'no option --verify' plan run x.plan --verify
 expect 2 'cannot read nothing.plan: No such file' plan show nothing.plan
-expect 1 'no plan file' plan show one.fuse
+expect 1 'is not a plan file' plan show one.fuse
 expect 2 'cannot read nothing.fuse' plan save nothing.fuse -o x.plan
 FUSEC_NVRTC=/dev/null expect 3 'no usable NVRTC' plan save "$norm" --arch sm_90a -o x.plan
 [ -e x.plan ] && fail 'a plan that could not be made leaves a file'
@@ -101,9 +101,9 @@ awk '/^    fusec plan show / { on = 1; next } on && /^    / { print substr($0, 5
 tests=$((tests + 1))
 { [ -s page ] && cmp -s page page.now; } || { diff page page.now; fail 'docs/howto/vendoring.md shows another plan'; }
 head -c 400 zero.plan >short.plan
-expect 1 'no plan file, or a damaged one' plan show short.plan
+expect 1 'is not a plan file, or is damaged' plan show short.plan
 { head -c 600 zero.plan; printf x; tail -c +602 zero.plan; } >changed.plan
-cmp -s zero.plan changed.plan || expect 1 'no plan file, or a damaged one' plan show changed.plan
+cmp -s zero.plan changed.plan || expect 1 'is not a plan file, or is damaged' plan show changed.plan
 expect 2 'cannot read .: Is a directory' plan show .
 
 # run

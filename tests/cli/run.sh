@@ -56,7 +56,7 @@ echo kept >existing
 expect 3 'memory' run one.fuse M=100000000 N=100000 --device cpu --out existing
 [ "$(cat existing)" = kept ] || fail 'a failed run has changed the file of its outputs'
 for place in cpu sim; do
-    expect 2 'on each other' run one.fuse --stride y=4,1 --device $place --set eps=1
+    expect 2 'make elements of the output overlap' run one.fuse --stride y=4,1 --device $place --set eps=1
 done
 echo 'graph g[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x * rsqrt(x) }' >nan.fuse
 expect 0 'of 32 elements are NaN' run nan.fuse --device cpu --verify

@@ -7,7 +7,7 @@ printf 'graph e[A = 2, B = 2, C = 2](x : f32[A, B, C]) -> (y : f32[A, B, C]) { y
 expect 0 '4611686018427387904, 4' run empty.fuse A=0 B=4611686018427387904 C=4 --device cpu
 printf '\114\0\0\0\0\0\0\0{"x":{"dtype":"F32","shape":[4611686018427387904,4,0],"data_offsets":[0,0]}}' >empty.safetensors
 expect 0 '4611686018427387904, 4, 0' run empty.fuse --in empty.safetensors --device cpu
-expect 3 'the strides reach beyond any memory' run empty.fuse --device sim --offset x=9223372036854775807
+expect 3 'the strides reach beyond the address space' run empty.fuse --device sim --offset x=9223372036854775807
 sed 's/M = 4, N = 8/M, N/' one.fuse >open.fuse
 expect 0 'constexpr int N = 64' open.fuse N=64 --arch sm_90a
 mv stdout open.cu

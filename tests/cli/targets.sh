@@ -51,7 +51,7 @@ while read -r why; do
     read -r row
     printf '\n%s\n' "$row" >gpus/lab_gpu.tuned
     expect 0 'the cost model.s fastest$' explain "${norm[@]}" --arch lab_gpu
-    grep -q "lab_gpu.tuned, line 2 is no row of a table: $why" stderr || fail "FUSEC_TARGETS: nothing is said of the row $row"
+    grep -q "lab_gpu.tuned, line 2 is not a row of a table: $why" stderr || fail "FUSEC_TARGETS: nothing is said of the row $row"
 done <<'END'
 it needs CLASS DTYPE VECTOR FROM..TO SCHEDULE GAIN
 2>2|2+2|mean*mean|0 bf16 8 4000..5000 row:threads=128
@@ -66,10 +66,10 @@ a row of a table gives the schedule of one kernel
 END
 mv gpus/lab_gpu.tuned gpus/other.tuned
 expect 0 'the cost model.s fastest$' explain "${norm[@]}" --arch lab_gpu
-grep -q 'other.tuned: no GPU is called other' stderr || fail 'FUSEC_TARGETS: a table of no GPU'
+grep -q 'other.tuned: there is no GPU other' stderr || fail 'FUSEC_TARGETS: a table of no GPU'
 rm gpus/other.tuned
 FUSEC_TARGETS=gpus expect 0 '__global__' one.fuse --arch sm_80
-grep -q 'FUSEC_TARGETS is no absolute path' stderr || fail 'FUSEC_TARGETS: a relative path'
+grep -q 'FUSEC_TARGETS is not an absolute path' stderr || fail 'FUSEC_TARGETS: a relative path'
 FUSEC_TARGETS=/nowhere expect 0 '__global__' one.fuse --arch sm_80
 grep -q 'FUSEC_TARGETS: /nowhere cannot be read' stderr || fail 'FUSEC_TARGETS: no directory'
 unset FUSEC_TARGETS
@@ -82,7 +82,7 @@ expect 3 '' tune --fit -o /nowhere/gpu.def
 # a GPU's own table
 expect 2 'table needs a value' tune one.fuse --table
 expect 2 'no option --table' bench one.fuse --table mine.tuned
-expect 2 'fit goes without --table' tune --fit --table mine.tuned
+expect 2 'fit and --table exclude' tune --fit --table mine.tuned
 expect 2 'needs a FILE' tune --table mine.tuned
 if [ -e /dev/nvidiactl ]; then
     expect 2 'no row of a table decides' tune "$root"/tests/golden/pointwise.fuse --table mine.tuned

@@ -30,7 +30,7 @@ expect 2 'hint: write --device sim' run one.fuse --sim --verify
 expect 2 'unknown command' exlpain one.fuse
 expect 2 'hint: did you mean M' run one.fuse m=4
 expect 2 'architecture' one.fuse --arch sm_12
-expect 2 'the GPU that --arch names' explain one.fuse --memory 4800
+expect 2 '--memory needs --arch' explain one.fuse --memory 4800
 for rate in 0 -5 4.8 fast; do expect 2 "cannot take '$rate'" one.fuse --arch sm_90a --memory=$rate; done
 expect 2 'no option --candidates' emit one.fuse --candidates
 expect 2 'cannot read' nothing.fuse
@@ -40,7 +40,7 @@ expect 2 'no axis' one.fuse Q=3
 expect 2 'no axis' run one.fuse Q=3
 expect 2 'negative' one.fuse M=-1
 expect 2 'without spaces' run one.fuse M = 64
-expect 2 "'foo' is no number for scalar eps" run one.fuse --set eps=foo
+expect 2 "'foo' is not a number for scalar eps" run one.fuse --set eps=foo
 expect 2 'no family' run one.fuse --schedule nothing --device cpu
 [ -z "$(tail -c 1 stderr)" ] || fail 'a message ends without the end of its line'
 expect 2 'cannot have 123456789012345678901234567890 elements' one.fuse M=123456789012345678901234567890
@@ -58,23 +58,23 @@ echo 'graph g(n : i64) -> (y : i64[]) { y = n }' >long.fuse
 echo 'graph g(n : i64 = -9007199254740993) -> (y : i64[]) { y = n }' >inexact.fuse
 printf 'graph h[N = 4](x : f32[N], h : f16) -> (y : f32[N]) { y = x * h }\n' >narrow.fuse
 expect 0 '^y ' run narrow.fuse --device cpu --set h=1e9
-grep -q 'scalar h: f16 has no such number as 1e+09: it is inf' stderr || fail 'a scalar that becomes infinite is not told'
+grep -q 'scalar h: f16 cannot hold 1e+09: it becomes inf' stderr || fail 'a scalar that becomes infinite is not told'
 expect 2 'scalar eps is given twice' run one.fuse --set eps=1 --set eps=2
 expect 2 "'1e400' is too large for scalar eps" run one.fuse --set eps=1e400
 expect 2 'no scalar' run one.fuse --set esp=1
-expect 2 'no value for k' run scalars.fuse --set k=1.5
-expect 2 'no value for k' run scalars.fuse --set k=inf
-expect 2 'no value for b' run scalars.fuse --set b=2
-expect 2 'no value for n' run bytes.fuse --set n=300
+expect 2 'not a value for k' run scalars.fuse --set k=1.5
+expect 2 'not a value for k' run scalars.fuse --set k=inf
+expect 2 'not a value for b' run scalars.fuse --set b=2
+expect 2 'not a value for n' run bytes.fuse --set n=300
 expect 0 '^y ' run long.fuse --set n=9007199254740992 --device cpu
 expect 2 'beyond 2^53' run long.fuse --set n=9007199254740993 --device cpu
 expect 1 'beyond 2^53' check inexact.fuse
 expect 0 '^y .* 7 ' run scalars.fuse --set k=7 --set b=true --device cpu
 
 # what a command or a device has no use for
-expect 2 'hint: it is a tensor, which --in brings' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --set x=1
+expect 2 'hint: it is a tensor: give it by --in FILE.safetensors' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --set x=1
 expect 2 '^fusec: error: --device cpu has no --arch' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --arch sm_80
-expect 2 '^fusec: error: --sms is of --device sim' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --sms 3
+expect 2 '^fusec: error: --sms needs --device sim' run "$root"/examples/rmsnorm.fuse M=3 N=8 --device cpu --sms 3
 expect 2 'no size' tune sizeless.fuse
 expect 2 'no axis' tune one.fuse Q=3
 expect 2 'no output' tune one.fuse --outputs t
