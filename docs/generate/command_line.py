@@ -82,7 +82,7 @@ def commands_of(field, every):
 def help_of(option, command):
     """As option_help in src/cli/option_words.c."""
     if option[0] == "DEVICE" and command == "TUNE":
-        return quoted("cuda, the default: only a GPU has times worth keeping")
+        return quoted("cuda, the default: tune measures on a GPU")
     if option[0] == "SEED" and command not in ("RUN", None):
         return quoted("of the random inputs")
     return option[4]

@@ -82,7 +82,7 @@ const char *option_help(Option option, unsigned commands)
 {
     bool tunes = option == OPTION_DEVICE && commands == IN(TUNE);
     bool times = option == OPTION_SEED && !(commands & IN(RUN));
-    return tunes   ? "cuda, the default: tune measures kernels, which takes a GPU"
+    return tunes   ? "cuda, the default: tune measures on a GPU"
            : times ? "of the random inputs"
                    : flag_info[option].help;
 }
