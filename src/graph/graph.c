@@ -226,8 +226,8 @@ int64_t axes_size(const Sizes *sizes, AxisSet axes)
 {
     int64_t product = 1;
     bool overflow = false;
-    for (int i = 0; i < MAX_AXES; i++) {
-        if (!(axes >> i & 1)) continue;
+    for (; axes; axes &= axes - 1) {
+        const int i = __builtin_ctz(axes);
         if (sizes->of[i] == 0) return 0;
         overflow |= __builtin_mul_overflow(product, sizes->of[i], &product);
     }

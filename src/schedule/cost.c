@@ -440,8 +440,7 @@ static double register_factor(const Scheduler *s, const Kernel *k)
               wish = natural_registers(s, k) - cap;
     const double lack = least_registers(s, k) / (double)cap - 1;
     /* left to itself ptxas may spill though it need not: on a fitted GPU it is known not to */
-    const bool unsure =
-        !is_model_fitted(s->target) && !k->wanted_ctas && !is_persistent(k) && !k->beside;
+    const bool unsure = !s->fitted && !k->wanted_ctas && !is_persistent(k) && !k->beside;
     return 1 + (unsure ? UNTOLD : 0) + OF_WAIT * (wish > 0 ? wish : 0) +
            (lack > 0 ? (OF_SPILL + OF_SPILLS * lack) * lack : 0);
 }
@@ -558,11 +557,8 @@ Estimate estimate_speed(const Plan *plan)
 {
     const Kernel *k = only_walker(plan);
     OperationCache operations = {0};
-    const Scheduler s = {.arena = plan->analysis->graph->arena,
-                         .a = plan->analysis,
-                         .g = plan->analysis->graph,
-                         .target = &plan->target,
-                         .operations = &operations};
+    Scheduler s = reading_scheduler(plan->analysis->graph->arena, plan->analysis, &plan->target);
+    s.operations = &operations;
     Estimate estimate = {.unknown = unknown_plan(&s, k)};
     if (estimate.unknown) return estimate;
     const Target *t = s.target;

@@ -500,7 +500,7 @@ const char *complete_schedule(Arena *arena, const Plan *plan)
     for (int i = 0; i < count; i++) {
         const Analysis *a = plan->analysis;
         if (a->part_count) a = a->parts[walkers[i]->part];
-        const Scheduler s = {.arena = arena, .a = a, .g = a->graph, .target = &plan->target};
+        const Scheduler s = reading_scheduler(arena, a, &plan->target);
         const Schedule schedule = read_schedule(&s, walkers[i]);
         bool next = i && walkers[i]->part != walkers[i - 1]->part;
         text_print(text, "%s%s", next ? "/" : i ? "+" : "", schedule_text(arena, &schedule));

@@ -33,6 +33,7 @@ typedef struct {
     const Analysis *a;
     const Graph *g;
     const Target *target;
+    bool fitted; /* is_model_fitted(target) */
     OperationCache *operations;
 
     /* the schedule of the kernel that is mapped, and those of all kernels that walk rows, in the
@@ -83,6 +84,8 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 /* ---- schedule.c ---- */
 
 Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target);
+/* One to ask about a plan that is made. */
+Scheduler reading_scheduler(Arena *arena, const Analysis *a, const Target *target);
 /* Cuts the graph as it was cut for a kernel. False: s->problem. */
 bool cut_alike(Scheduler *s, const Kernel *k);
 /* Chooses the schedules of all kernels; whether some kernel is as that asks. */

@@ -75,7 +75,7 @@ static double add_more(const Scheduler *s, const Kernel *k)
     if (k->kept) more += GROUPS;
     if (k->vec == 1 && k->accumulator_count)
         more += GROUPS + (has_several_columns(k) ? 0 : SINGLE * k->tiles);
-    if (!is_model_fitted(s->target)) more += UNKNOWN; /* what ptxas does for it */
+    if (!s->fitted) more += UNKNOWN; /* what ptxas does for it */
     more += passing_vectors(k) + held_results(s, k) + kept_registers(s, k);
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
 }
@@ -121,7 +121,7 @@ static double kept_results(const Scheduler *s, const Kernel *k)
 static double doubt(const Scheduler *s, const Kernel *k)
 {
     static const double UNFITTED = 1.4, SINGLE = 2.6;
-    return is_model_fitted(s->target) ? 1 : k->vec == 1 ? SINGLE : UNFITTED;
+    return s->fitted ? 1 : k->vec == 1 ? SINGLE : UNFITTED;
 }
 
 /* That ptxas takes if it may. */
@@ -176,8 +176,7 @@ int least_registers(const Scheduler *s, const Kernel *k)
                                   .lag = 10,
                                   .vector = 1.43,
                                   .tile = 2.44};
-    if (k->beside)
-        return (int)beside_registers(s, k, 0.75, 1) + (is_model_fitted(s->target) ? 0 : UNFITTED);
+    if (k->beside) return (int)beside_registers(s, k, 0.75, 1) + (s->fitted ? 0 : UNFITTED);
     const bool ring = k->stages || is_refilled(k);
     const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
     return (int)(add_needs(s, k, needs) * doubt(s, k) + add_more(s, k));

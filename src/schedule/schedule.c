@@ -41,14 +41,17 @@ static bool *find_columned(Arena *arena, const Analysis *a)
     return columned;
 }
 
+Scheduler reading_scheduler(Arena *arena, const Analysis *a, const Target *target)
+{
+    return (Scheduler){
+        .arena = arena, .a = a, .g = a->graph, .target = target, .fitted = is_model_fitted(target)};
+}
+
 Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)
 {
     Scheduler *s = NEW(arena, Scheduler);
-    s->arena = arena;
+    *s = reading_scheduler(arena, a, target);
     s->operations = NEW(arena, OperationCache);
-    s->a = a;
-    s->g = a->graph;
-    s->target = target;
     s->live = graph_live(a->graph);
     s->tensor_of = count_tensors(arena, a->graph);
     index_outputs(s);

@@ -179,8 +179,7 @@ const char *row_of_plan(Arena *arena, const Plan *plan, int64_t *columns)
     const int place = main_walker(arena, plan);
     if (place < 0 || plan->analysis->part_count) return NULL;
     const Kernel *k = walker_at(arena, plan, place);
-    const Scheduler s = {
-        .arena = arena, .a = plan->analysis, .g = plan->analysis->graph, .target = &plan->target};
+    const Scheduler s = reading_scheduler(arena, plan->analysis, &plan->target);
     *columns = column_count(&s, k);
     if (!k->inner_count || k->dynamic) return NULL;
     return arena_format(arena, "%s %s %d", class_of(&s, k), row_type(k), find_vector(&s, k));
