@@ -33,20 +33,25 @@ static bool takes_most_ctas(const Kernel *k)
     return (is_persistent(k) && k->rows) || k->kept || has_bulk_rows(k);
 }
 
-/* Makes a kernel of the schedule, if it can be. */
-static void try_now(Proposals *p)
+/* Makes a kernel of the schedule; false: it cannot be, or is not what was asked for. */
+static bool make_now(Proposals *p, Kernel *k)
 {
-    Kernel k = *p->cut;
-    k.loads = p->loads;
-    if (k.load_count) memcpy(k.loads, p->cut->loads, sizeof *k.loads * (size_t)k.load_count);
+    *k = *p->cut;
+    k->loads = p->loads;
+    if (k->load_count) memcpy(k->loads, p->cut->loads, sizeof *k->loads * (size_t)k->load_count);
     p->s->forced = p->now;
     p->s->derive = true;
-    bool fits = fit_schedule(p->s, &k);
+    bool fits = fit_schedule(p->s, k);
     p->s->derive = false;
     for (int key = 0; key < KEYS && fits; key++)
         fits = !p->asked.at[key] || p->s->forced.at[key] == p->asked.at[key];
-    if (p->asked.ctas && !takes_most_ctas(&k)) return;
-    if (!fits) return;
+    return fits && (!p->asked.ctas || takes_most_ctas(k));
+}
+
+static void try_now(Proposals *p)
+{
+    Kernel k;
+    if (!make_now(p, &k)) return;
     p->made++;
     p->consider(p->data, &k, &p->s->forced);
 }
@@ -171,22 +176,26 @@ static void propose_refill(Proposals *p)
     p->now.refill = 0;
 }
 
-/* As many stages as keep enough of the next rows under way, for so many CTAs an SM. */
+/* As many stages as keep enough of the next rows under way, for so many CTAs an SM. What cannot be
+ * with the least cannot be with more. */
 static void try_ring_live(Proposals *p, int live)
 {
     const Target *t = p->s->target;
+    Kernel k;
     int64_t stage = part_bytes(p, row_bytes(p->cut)) * p->now.rows;
     int least = p->now.reuse ? 1 : 2 + p->now.lag;
     int64_t room = t->smem_per_sm / live / (stage ? stage : 1);
     int64_t wanted = ceil_div(ring_bytes(t), (stage ? stage : 1) * live) + least - 1;
     int64_t most = wanted > MOST_STAGES ? MOST_STAGES : wanted > least ? wanted : least;
     p->now.live = p->now.per_sm = live;
-    for (int64_t stages = most < room ? most : room; stages >= least; stages--) {
-        int before = p->made;
-        p->now.stages = p->asked.stages ? p->asked.stages : (int)stages;
+    p->now.stages = p->asked.stages ? p->asked.stages : least;
+    const int before = p->made;
+    if (p->asked.stages)
         try_now(p);
-        if (p->made > before || p->asked.stages) break;
-    }
+    else if (room >= least && make_now(p, &k))
+        for (p->now.stages = (int)(most < room ? most : room);
+             p->now.stages >= least && p->made == before; p->now.stages--)
+            try_now(p);
 }
 
 static void try_ring(Proposals *p)
