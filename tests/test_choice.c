@@ -42,12 +42,9 @@ static const char *find_misfit(const Plan *plan, int kernel, Tally *tally)
     const Analysis *a = plan->analysis;
     if (a->part_count) a = a->parts[k->part];
     OperationCache operations = {0};
-    const Scheduler s = {.operations = &operations,
-                         .arena = a->graph->arena,
-                         .a = a,
-                         .g = a->graph,
-                         .target = t,
-                         .ride = k->rides};
+    Scheduler s = reading_scheduler(a->graph->arena, a, t);
+    s.operations = &operations;
+    s.ride = k->rides;
     const int threads = kernel_threads(k) + helper_threads(k),
               ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1;
     if (launch->smem_bytes + static_bytes(&s, k) > t->smem_per_cta) return "shared memory";
@@ -219,22 +216,23 @@ static const char *shape_of(Arena *arena, const Plan *plan, bool with_tiles)
     return schedule_text(arena, all);
 }
 
-/* How often the shape changes from a length to the next. */
-static int count_changes(bool with_table, bool with_tiles)
+/* How often the shape changes from a length to the next: without tiles and with them. */
+static void count_changes(bool with_table, int changes[2])
 {
-    static char before[512];
-    int changes = -1;
-    *before = 0;
+    static char before[2][512];
+    memset(before, 0, sizeof before);
+    changes[0] = changes[1] = -1;
     for (int i = 0; i < LENGTHS; i++) {
         Target target = *target_find("h100");
         target.no_table = !with_table;
         Compilation c = compile_target(NULL, 64, length_at(i), &target);
-        const char *shape = shape_of(c.arena, c.plan, with_tiles);
-        changes += strcmp(shape, before) != 0;
-        snprintf(before, sizeof before, "%s", shape);
+        for (int tiles = 0; tiles < 2; tiles++) {
+            const char *shape = shape_of(c.arena, c.plan, tiles);
+            changes[tiles] += strcmp(shape, before[tiles]) != 0;
+            snprintf(before[tiles], sizeof before[tiles], "%s", shape);
+        }
         compile_free(&c);
     }
-    return changes;
 }
 
 /* Tiles: whether all are full, which follows from the length and the threads. */
@@ -244,7 +242,9 @@ START_TEST(near_lengths_have_the_same_shape)
     ck_assert_int_eq(length_at(LENGTHS - 1), MOST_COLUMNS);
     choose_program("examples/layernorm.fuse");
     for (int table = 0; table < 2; table++) {
-        const int all = count_changes(table, true), without_tiles = count_changes(table, false);
+        int changes[2];
+        count_changes(table, changes);
+        const int without_tiles = changes[0], all = changes[1];
         printf("choice: with%s the table the shape of layer norm changes %d times over %d lengths, "
                "but for tiles %d times\n",
                table ? "" : "out", all, LENGTHS, without_tiles);

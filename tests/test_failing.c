@@ -13,7 +13,7 @@
 #if defined(__SANITIZE_ADDRESS__)
 enum { ROUNDS = 40, WARM = 20, HELD_PAGES = 1 << 30 };
 #else
-enum { ROUNDS = 2500, WARM = 500, HELD_PAGES = 64 };
+enum { ROUNDS = 1200, WARM = 400, HELD_PAGES = 48 };
 #endif
 
 static const char text[] =
