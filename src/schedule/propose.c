@@ -176,26 +176,31 @@ static void propose_refill(Proposals *p)
     p->now.refill = 0;
 }
 
+static bool fits_with(Proposals *p, int stages)
+{
+    Kernel k;
+    p->now.stages = stages;
+    return make_now(p, &k);
+}
+
 /* As many stages as keep enough of the next rows under way, for so many CTAs an SM. What cannot be
  * with the least cannot be with more. */
 static void try_ring_live(Proposals *p, int live)
 {
     const Target *t = p->s->target;
-    Kernel k;
     int64_t stage = part_bytes(p, row_bytes(p->cut)) * p->now.rows;
     int least = p->now.reuse ? 1 : 2 + p->now.lag;
     int64_t room = t->smem_per_sm / live / (stage ? stage : 1);
     int64_t wanted = ceil_div(ring_bytes(t), (stage ? stage : 1) * live) + least - 1;
     int64_t most = wanted > MOST_STAGES ? MOST_STAGES : wanted > least ? wanted : least;
-    p->now.live = p->now.per_sm = live;
-    p->now.stages = p->asked.stages ? p->asked.stages : least;
+    int stages = (int)(most < room ? most : room);
+    if (stages < least) return;
     const int before = p->made;
-    if (p->asked.stages)
-        try_now(p);
-    else if (room >= least && make_now(p, &k))
-        for (p->now.stages = (int)(most < room ? most : room);
-             p->now.stages >= least && p->made == before; p->now.stages--)
-            try_now(p);
+    p->now.live = p->now.per_sm = live;
+    p->now.stages = p->asked.stages ? p->asked.stages : stages;
+    try_now(p);
+    if (p->made > before || p->asked.stages || stages == least || !fits_with(p, least)) return;
+    for (p->now.stages = stages - 1; p->made == before; p->now.stages--) try_now(p);
 }
 
 static void try_ring(Proposals *p)
