@@ -45,6 +45,14 @@ static bool has_value(const Compilation *c, const char *complete, int key, int v
     return false;
 }
 
+/* Where a schedule first is in a list; its length: nowhere. */
+static int find_alternative(const Alternatives *list, const char *schedule)
+{
+    int at = 0;
+    while (at < list->count && strcmp(list->data[at].schedule, schedule)) at++;
+    return at;
+}
+
 START_TEST(each_makes_itself)
 {
     Compilation c = compile_plan(_i);
@@ -55,7 +63,7 @@ START_TEST(each_makes_itself)
         ck_assert_msg(strstr(a->schedule, ":exact=1,") != NULL, "%s", a->schedule);
         ck_assert_str_eq(complete_schedule(c.arena, plan_with(&c, a->schedule)), a->schedule);
         ck_assert(a->time > 0 && (!i || list.data[i - 1].time <= a->time));
-        for (int k = 0; k < i; k++) ck_assert_str_ne(list.data[k].schedule, a->schedule);
+        ck_assert_int_eq(find_alternative(&list, a->schedule), i);
     }
     compile_free(&c);
 }
@@ -71,8 +79,7 @@ START_TEST(the_choice_is_among_them)
     Compilation c = compile_target(NULL, 64, plans[_i].columns, &target);
     const char *chosen = complete_schedule(c.arena, c.plan);
     const Alternatives list = list_alternatives(c.arena, c.plan);
-    int at = 0;
-    while (at < list.count && strcmp(list.data[at].schedule, chosen)) at++;
+    const int at = find_alternative(&list, chosen);
     ck_assert_msg(at < list.count, "%s is none of %d", chosen, list.count);
     ck_assert_msg(list.data[0].time > RESOLUTION * list.data[at].time, "%s: %s takes %f of it",
                   chosen, list.data[0].schedule, list.data[0].time / list.data[at].time);
@@ -89,9 +96,7 @@ START_TEST(candidates_are_some_of_them)
                        some = list_candidates(c.arena, c.plan, MOST);
     ck_assert(some.count >= 1 && some.count <= MOST);
     for (int i = 0; i < some.count; i++) {
-        int at = 0;
-        while (at < all.count && strcmp(all.data[at].schedule, some.data[i].schedule)) at++;
-        ck_assert_int_lt(at, all.count);
+        ck_assert_int_lt(find_alternative(&all, some.data[i].schedule), all.count);
         ck_assert_str_ne(some.data[i].schedule, chosen);
     }
     ck_assert_str_eq(some.data[0].schedule,
