@@ -354,7 +354,7 @@ static const struct {
     {"gone", "No such file"},
     {"/proc/self/environ", "its length changed"},
     {"binary", "it is not UTF-8 text"},
-    {"secrets", "it does not begin with import, fn and graph"},
+    {"secrets", "it does not begin with import, fn or graph"},
 };
 enum { FILES = sizeof files / sizeof *files };
 
