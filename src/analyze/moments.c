@@ -1,13 +1,13 @@
-/* analyze/moments.c: means of squares about a mean, q = mean[K](d * d) with d = x - mean[K](x),
- * where K is not the columns.
+/* analyze/moments.c: means of squares about a mean, q = mean[K](d * d) with d = x - mean[K](x), where
+ * K is not the columns.
  *
- * What is made of such a mean has it rounded to f32, and where x is far from 0 the rounding is large
- * in units of d. What the rounded mean lacks is the mean of d: r = mean[K](d). It is small, so f32
+ * A value that depends on such a mean sees it rounded to f32. Where x is far from 0, the rounding is
+ * large in units of d. The rounding error is the mean of d, r = mean[K](d), which is small, so f32
  * holds it. So d becomes d - r. (Within rows the helpers of codegen/prelude/ do the same.)
  *
- * Over rows one kernel finds the mean, the squares about it and r, in one pass. Over some of the
- * columns, or where rows are neighbours in memory, a row's squares are added up about the rounded
- * mean. There q becomes q - r * r. */
+ * Over rows one kernel computes the mean, the squares about it and r, in one pass. Over some of the
+ * columns, or where rows are neighbours in memory, the squares are about the rounded mean, and q
+ * becomes q - r * r. */
 #include "analyze/analyze.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* codegen/results.c: what becomes of a column's sums once they are complete: means, what else is
- * made of them (schedule/finished.c), and stores. A finish kernel prints it, and a kernel whose CTAs
- * take whole groups of rows. */
+/* codegen/results.c: what happens to a column's sums once they are complete: means, values that
+ * depend on them (schedule/finished.c), and stores. Finish kernels print this, and so do kernels whose
+ * CTAs take whole groups of rows. */
 #include "codegen/emit.h"
 
 #include <string.h>

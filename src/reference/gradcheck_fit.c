@@ -1,5 +1,5 @@
-/* reference/gradcheck_fit.c: which input of a backward graph is what of the forward graph. Names
- * decide: dy is the gradient of output y, other inputs are inputs or outputs of the forward pass. */
+/* reference/gradcheck_fit.c: pairs the inputs of a backward graph with the forward graph by name: dy
+ * is the gradient of output y, and other inputs are inputs or outputs of the forward pass. */
 #include "reference/gradcheck_internal.h"
 
 #include "graph/grad.h"

@@ -1,5 +1,5 @@
-/* schedule/alternatives.c: the other schedules of a plan: those of its main kernel, with all else as
- * it is. */
+/* schedule/alternatives.c: the other schedules of a plan: those of its main kernel, with the other
+ * kernels unchanged. */
 #include "schedule/internal.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* schedule/apart.c: reductions inside a row that are the same for several rows of a kernel that
- * needs them, as what x [M, N] sums up to for values along [M, K]. Where that kernel would read
- * more than its own elements for it, and so anew in each row, a kernel that walks the reduction's
- * own rows computes it, and it crosses through the workspace. Where all that it takes is there
- * anyway, it is computed on the spot: another kernel would only read more. */
+/* schedule/apart.c: reductions inside a row whose result several rows of a kernel share, such as a
+ * sum over x [M, N] that values along [M, K] need. Suppose that kernel would have to read more than
+ * its own elements for the reduction. It would read them again for each row, so instead a kernel
+ * that walks the reduction's own rows computes it and stores it in the workspace. If the kernel has
+ * all operands anyway, it computes the reduction itself: another kernel would only read more. */
 #include "schedule/internal.h"
 
 static AxisSet rows_of(const Scheduler *s, Node n)

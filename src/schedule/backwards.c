@@ -1,6 +1,6 @@
-/* schedule/backwards.c: which kernels take rows from the last on: those that read what the kernel
- * before them has read from the first on. What L2 still has of it is then read before it is
- * replaced. */
+/* schedule/backwards.c: which kernels walk their rows from the last to the first: those that read
+ * what the kernel before them has read from first to last. They begin with the rows that L2 still
+ * holds, before others replace them. */
 #include "schedule/internal.h"
 
 /* Whether its CTAs are one for so many rows each, in the order of the rows. */

@@ -1,6 +1,6 @@
-/* schedule/convert.c: which elements of 2 bytes are converted to f32 by another instruction after a
- * row's first phase than in it. ptxas keeps what it has converted, and what it has computed from
- * it, where the second time is the same instruction: as f32, in twice the registers. */
+/* schedule/convert.c: which 2-byte elements the later phases of a row convert to f32 by another
+ * instruction than the first phase. If a later phase used the same instruction, ptxas would keep the
+ * f32 values, and what is computed from them, in twice the registers. */
 #include "schedule/internal.h"
 
 /* Adds to marked nodes what they are computed from, of the columns, and takes away what is none of

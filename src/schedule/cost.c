@@ -2,11 +2,11 @@
  * schedules that can be, and says what a plan is bound by. Its constants are the target's
  * (targets/keys.def).
  *
- * What an SM does to a CTA's part of one row takes about as long as the longest of: its bytes at memory's
- * rate, its bytes at L2's, its instructions, the messages of a group, and the time from asking for
- * the part to having done with it, which is shared by all parts that the SM has under way. None of
- * them hides all of another, so their norm of order P is taken. Times are in ns; bytes a ns are
- * GB/s. */
+ * An SM's time for a CTA's part of one row is about the longest of five times: its bytes at memory's
+ * rate, its bytes at L2's rate, its instructions, the messages of a group, and the latency from
+ * requesting the part to the end of its work. All parts on the SM at the same time share that
+ * latency. No time hides the others completely, so the model takes their norm of order P. Times are
+ * in ns; bytes a ns are GB/s. */
 #include "schedule/internal.h"
 
 #include <math.h>

@@ -1,11 +1,12 @@
-/* schedule/finish.c: the kernel that adds the partials that another kernel's CTAs left. It
- * moves few bytes, so its time is latency: columns are spread over the SMs, and all that a
- * thread adds is under way at once.
+/* schedule/finish.c: the kernel that adds the partials that another kernel's CTAs left. It moves few
+ * bytes, so its time is latency: columns are spread over the SMs, and each thread loads everything
+ * that it adds before it waits.
  *
- * Where rows are summed by groups (sum[T] of [B, T, C]), the rows of each are in parts, and how
- * many parts depends on those rows alone. CTAs share out the parts of all groups, and the finish
- * kernel adds them; or, of many groups, whole ones, and add the same parts in the same order. So a
- * group's sums are the same bits among few and among many. */
+ * Where rows are summed by groups (sum[T] of [B, T, C]), the rows of each group are cut into parts.
+ * The number of parts depends on the size of a group only. With few groups the CTAs divide the parts
+ * of all groups, and the finish kernel adds them. With many groups each CTA takes whole groups, and
+ * adds the same parts in the same order. So the number of groups does not change the bits of a
+ * group's sums. */
 #include "schedule/internal.h"
 
 enum { STATIC_BYTES = 48 << 10 }; /* of shared memory that a kernel may declare */

@@ -1,7 +1,6 @@
-/* schedule/finished.c: which values a finish kernel computes: those that are made of its sums, of
- * sums that are there before, of column vectors and of numbers alone, and have its sums' axes. It
- * stores those that are outputs, and those from which other kernels go on, so that each is computed
- * once. */
+/* schedule/finished.c: which values a finish kernel computes: those that depend only on its own sums,
+ * earlier sums, column vectors and numbers, and have the axes of its sums. It stores the outputs
+ * among them, and those that other kernels need, so each is computed once. */
 #include "schedule/internal.h"
 
 typedef LIST(Node) NodeList;

@@ -1,5 +1,5 @@
-/* schedule/fit.c: a complete schedule makes a kernel here, or is refused; no rule has a say. And
- * the other way: the complete schedule of a kernel, however it was chosen. */
+/* schedule/fit.c: makes a kernel of a complete schedule, or refuses it. Nothing but the schedule
+ * decides here. The other way round, it gives the complete schedule of any kernel. */
 #include "schedule/internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* schedule/keep.c: what of a row's elements is kept from the phase that computes it first to those
- * that need it again. Only kernels that reduce parts of rows keep values: their phases can be many,
- * and each would compute all that came before it once more. */
+/* schedule/keep.c: which values of a row's elements stay from the phase that first computes them to
+ * the phases that need them again. Only kernels that reduce parts of rows keep values: they can have
+ * many phases, and each would otherwise compute again everything before it. */
 #include "schedule/internal.h"
 
 /* Operations from loads on; what is cheaper is computed again rather than kept. */

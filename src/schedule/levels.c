@@ -1,16 +1,18 @@
-/* schedule/levels.c: which level of kernels computes what. `level` counts the ends of kernels that
- * a value comes after: level[n] is the first level of kernels that can compute n where row
- * reductions are computed on the spot, cut[n] where they are read from the workspace (in kernels
- * that walk other axes); home[n] is the level of the kernels that do compute a reduction n, or
- * another value that crosses[n] to a later kernel: what is summed over long rows is made of what
- * these reduce to once, beside it.
+/* schedule/levels.c: on which level of kernels each value is computed. The level of a kernel is the
+ * number of kernels that must end before it.
  *
- * That is early where it is as soon as what it is made of is there, late where a row reduction is
- * computed where it is first needed, and a sum over all rows, if nothing with columns is made of
- * it, beside or behind what has. Early is better for a mean that a kernel finds which reads the
- * rows anyway; late where the first sum over all rows needs little of a row, as the number of
- * labels that count, by which cross entropy is divided. schedule/cut.c makes both cuts and keeps
- * that which reads fewer tensors. */
+ *   level[n]    the first level that can compute n, if row reductions are computed where needed
+ *   cut[n]      the same if they are read from the workspace, in kernels that walk other axes
+ *   home[n]     the level of the kernels that do compute n: a reduction, or a value that
+ *               crosses[n] to a later kernel (an operand of a sum over long rows, which is reduced
+ *               to one number a row first)
+ *
+ * A cut is early or late. Early: a reduction is computed as soon as its operands are there. Late: a
+ * row reduction is computed where it is first needed; a sum over all rows from which nothing with
+ * columns is computed waits for a kernel whose results have columns. Early is better for a mean of
+ * rows that its kernel reads anyway. Late is better where the first sum over all rows reads little
+ * of a row, such as the number of labels that count, by which cross entropy is divided.
+ * schedule/cut.c makes both cuts and keeps the one that reads fewer tensors. */
 #include "schedule/internal.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
-/* schedule/max_ctas.c: how many CTAs of a row kernel an SM holds at most. An SM that asks memory for
- * more rows than keep it busy makes it slower; shared memory that CTAs ask for and do not use keeps others
- * out (of a finish kernel, too: schedule/finish.c). */
+/* schedule/max_ctas.c: the most CTAs of a row kernel on an SM. If an SM requests more rows than it
+ * needs to keep memory busy, memory gets slower. To limit the CTAs, each asks for shared memory that
+ * it does not use (schedule/finish.c does the same for finish kernels). */
 #include "schedule/internal.h"
 
 enum {

@@ -1,6 +1,6 @@
-/* schedule/plan_size.c: what a plan's text would be too long for. Each phase computes anew what it
- * needs of a row's columns, and each kernel what it needs of the inputs, so the text of reductions
- * that wait for each other grows with their square. */
+/* schedule/plan_size.c: refuses plans whose text would be too long. Each phase computes again what it
+ * needs of a row's columns, and each kernel what it needs of the inputs. So the text of reductions
+ * that wait for each other grows with the square of their number. */
 #include "schedule/internal.h"
 
 enum { MOST_PHASES = 1024, MOST_VALUES = 1 << 22 };

@@ -1,13 +1,13 @@
-/* schedule/propose.c: the schedules of one kernel that are worth a look, from the simplest on. Each
- * is shown as the kernel that it makes; what cannot be made is left out. No length decides anything
- * here: shapes follow from how many vectors a row has, and from what an SM has room for.
+/* schedule/propose.c: the schedules of one kernel that are worth trying, the simplest first. Each
+ * is given as the kernel that it makes; impossible ones are left out. No row length is written here:
+ * shapes follow from how many vectors a row has, and from what an SM has room for.
  *
  *   how many CTAs share a row      one, or a cluster; a group where nothing else holds the row
  *   how many elements a thread has as many as leave its row in registers, so few that threads do
  *   where a row is between phases  registers, a ring, the registers that it leaves for the next row,
  *                                  a buffer for one bulk copy, or memory
  *
- * Keys that are asked for take the place of those tried. */
+ * The keys that --schedule gives replace the values tried here. */
 #include "schedule/internal.h"
 
 #include <string.h>

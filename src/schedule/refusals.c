@@ -1,5 +1,5 @@
-/* schedule/refusals.c: why a schedule that was asked for cannot be. A reason that speaks of a key
- * of --schedule begins with it: `stages: ...`. */
+/* schedule/refusals.c: why a schedule that was asked for is refused. A reason that is about a key of
+ * --schedule begins with it: `stages: ...`. */
 #include "schedule/internal.h"
 
 /* The kernel that walks rows with the most threads; NULL: none does. */

@@ -1,5 +1,6 @@
-/* schedule/registers.c: registers that a thread of a kernel needs, fitted on what `ptxas -v` says of
- * some five thousand schedules of norms, softmaxes, losses and their gradients. */
+/* schedule/registers.c: an estimate of the registers that a thread of a kernel needs, fitted to the
+ * output of `ptxas -v` for some five thousand schedules of norms, softmaxes, losses and their
+ * gradients. */
 #include "schedule/internal.h"
 
 enum { REGISTER_BYTES = 4 };

@@ -1,5 +1,5 @@
-/* schedule/single_numbers.c: the kernel of which reduction computes a single number that is made of
- * several, as a loss is. */
+/* schedule/single_numbers.c: a number that depends on several reductions, such as a loss, is computed
+ * by the kernel of one of them. This file chooses which. */
 #include "schedule/internal.h"
 
 /* Whether the kernel that computes `last` by itself computes reduction n as well, or finds it in
