@@ -157,8 +157,10 @@ static void put_candidates(Text *out, const Report *r)
         const Trial *t = &r->trials[order[i]];
         text_print(out, "%s\n  {", i ? "," : "");
         put_member(out, "schedule", t->schedule);
-        text_print(out, "\"default\": %s, \"registers\": %d, \"us\": %.3f, \"gbps\": %.1f, ",
-                   order[i] == 0 ? "true" : "false", t->registers, t->us, gbps(r, t));
+        text_print(out, "\"default\": %s, \"registers\": %s, \"us\": %.3f, \"gbps\": %.1f, ",
+                   order[i] == 0 ? "true" : "false",
+                   t->registers < 0 ? "null" : arena_format(out->arena, "%d", t->registers), t->us,
+                   gbps(r, t));
         text_print(out, "\"ratio\": %.4f, \"rounds\": %d}", base > 0 ? t->us / base : 0, t->rounds);
     }
     text_print(out, "],\n \"rejected\": [");

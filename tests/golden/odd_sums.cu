@@ -123,7 +123,7 @@ void odd_sums(
 // grid           (ceil(N / 8), 1)
 // block          512 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-//                unused: it keeps an SM to 1 CTA; 0 is correct too, but CTAs that start early then
+//                unused: it limits an SM to 1 CTA; 0 is correct too, but CTAs that start early then
 //                crowd on the first free SMs
 // registers      at most 128 a thread
 // rows           the partials of odd_sums, one from each CTA
