@@ -122,8 +122,8 @@ static void put_functions(Text *out, const Launcher *l, const FieldNames *names)
         out,
         "/* Clears *args and sets the scalars that have a default. */\n"
         "void %s_init(%s_args *args);\n\n"
-        "/* Bytes of workspace that a launch needs, on any GPU that there are kernels for. Those for\n"
-        " * larger sizes serve smaller ones. SIZE_MAX: the sizes are negative or too large. */\n"
+        "/* Bytes of workspace that a launch needs, on any GPU that there are kernels for. A workspace\n"
+        " * for larger sizes serves smaller ones. SIZE_MAX: the sizes are negative or too large. */\n"
         "size_t %s_workspace(%s);\n\n",
         name, name, name, *sizes ? sizes : "void");
     text_print(
@@ -167,8 +167,8 @@ void print_launcher_header(Text *out, const Launcher *l)
     text_print(
         out,
         "/* Tensors are device memory, which the caller keeps until the stream has done the launch; outputs\n"
-        " * overlap no other tensor. Strides, in elements, are those of all axes but the last, whose is 1;\n"
-        " * 0 stands for a dense tensor's. */\n");
+        " * overlap no other tensor. Strides count elements. The last axis has none, because its elements\n"
+        " * are neighbours; 0 means that the tensor is dense. */\n");
     put_args(out, l, &names);
     put_functions(out, l, &names);
     text_print(out, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

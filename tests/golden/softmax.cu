@@ -76,8 +76,8 @@ template <int n, class T> DEVICE int misalignment(const T *row)
     return n == 1 ? 0 : (int)((unsigned long long)row % alignof(vector<T, n>));
 }
 
-// to = from[0 .. n), by elements and without a register more: the kernels that call it may have none. Only of memory that
-// nobody writes while the kernel runs: the asm says that it depends on the address alone.
+// to = from[0 .. n), element by element. It needs no further registers, because the kernels that call it may have none left.
+// Nobody may write that memory while the kernel runs: the asm tells the compiler that the value depends on the address alone.
 template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from)
 {
     if constexpr (sizeof(T) == 2)
@@ -94,9 +94,9 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// L2 is told to evict lines that rows are read from after lines that are written. Not to read them again, which most are
-// not: what is written leaves for memory soon and in order so, which was 1 to 3 % faster on an H100. Loads by an address
-// that kept_longer has given have this policy, and are otherwise like any to the compiler.
+// Marks what is loaded from an address as evict_last in L2. Most rows are not read again; the point is that L2 then evicts
+// written lines first, so they go to memory early and in order, which was 1 to 3 % faster on an H100. To the compiler,
+// loads from the address are ordinary ones.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {

@@ -128,7 +128,7 @@ DEVICE void cluster_collect(Exchange<S, values, cluster> &x, int &round, R... r)
 template <int threads, class S, int slots, int values, int cluster, class... R>
 DEVICE void cluster_reduce(S (&scratch)[1][2][slots], Exchange<S, values, cluster> &x, int &round, R... r)
 {
-    int parity = round & 1, sent = round;    // as many rounds are sent as are collected
+    int parity = round & 1, sent = round;    // both count rounds and go together
     row_reduce<threads>(scratch, parity, r...);
     cluster_send(x, sent, r...);
     cluster_collect(x, round, r...);
