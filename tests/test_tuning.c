@@ -332,7 +332,7 @@ START_TEST(explain_says_where_the_schedule_is_from)
     Origin origin = {tuned.schedule, "from the tuning file"};
     explain_words(words, c.plan, &usage, origin, NULL);
     explain_json(json, c.plan, &usage, origin, NULL);
-    ck_assert(strstr(text_string(words), "schedule: row:threads=128, from the tuning file\n"));
+    ck_assert(strstr(text_string(words), "schedule: row:threads=128 (from the tuning file)\n"));
     ck_assert(strstr(text_string(json), "\"made_by\": {\"schedule\": \"row:threads=128\", "));
     compile_free(&c);
 }

@@ -49,12 +49,12 @@ static Origin find_origin(const Program *p, const Compilation *c)
     if (p->tuned.schedule)
         return (Origin){
             p->tuned.schedule,
-            "from the tuning file: `fusec tune` measured it to be faster than the default"};
+            "from the tuning file: `fusec tune` measured it as faster than the default"};
     const char *named = name_plan(o->arena, c->plan);
     if (o->schedule) return (Origin){named, "as --schedule asks"};
     if (c->plan->tuned)
         return (Origin){
-            named, arena_format(o->arena, "from the table of %s: `fusec tune --table` measured it",
+            named, arena_format(o->arena, "from the table of %s, measured by `fusec tune --table`",
                                 c->plan->target.gpu)};
     return (Origin){named, "the cost model's fastest"};
 }

@@ -4,6 +4,7 @@
 #include "cli/files.h"
 #include "cli/session.h"
 #include "cli/tensors.h"
+#include "frontend/lower.h"
 #include "reference/gradcheck.h"
 
 #include <string.h>
@@ -18,8 +19,9 @@ typedef struct {
     Batch batch;
     InputFile file;
     Program backward_file;
-    Compilation backward, grad, own; /* BACKWARD; the text of grad, compiled */
-    bool has_backward;
+    Compilation backward, grad, own; /* NAME_bwd; the text of grad, compiled */
+    bool has_backward;               /* a file has NAME_bwd */
+    const char *backward_name;       /* of that file */
 } Check;
 
 static bool has_size(const Options *o, const char *axis)
@@ -104,6 +106,24 @@ static int open_backward(Check *c, const char *file)
     if (status == EXIT_DONE)
         status = compile_graph(&c->backward_file, name, UNTIL_GRAPH, NULL, 0, &c->backward);
     if (status == EXIT_DONE) ask_for_same(c);
+    c->has_backward = true;
+    c->backward_name = c->backward_file.name;
+    return status;
+}
+
+/* NAME_bwd in the file of the forward graph itself, unless an option tells grad what to derive. */
+static int open_beside(Check *c)
+{
+    Session *s = &c->session;
+    const GradRequest *asked = &c->options.grad;
+    const char *name = arena_format(s->arena, "%s_bwd", s->graph->name);
+    const AxisSize none[1] = {{0}};
+    if (asked->of || asked->wrt || asked->save) return EXIT_DONE;
+    if (!find_graph(s->arena, s->program.parsed.program, name)) return EXIT_DONE;
+    c->has_backward = true;
+    c->backward_name = s->program.name;
+    const int status = compile_graph(&s->program, name, UNTIL_GRAPH, none, 0, &c->backward);
+    if (status == EXIT_DONE) ask_for_same(c);
     return status;
 }
 
@@ -170,7 +190,9 @@ static int judge_gradients(Check *c, Text *out, bool *passed)
     case GRADCHECK_WRONG: *passed = false; break;
     case GRADCHECK_RIGHT: break;
     }
-    text_print(out, "%s in f64,", check.backward->name);
+    text_print(out, "%s", check.backward->name);
+    text_print(out, c->has_backward ? " of %s, in f64," : " that `fusec grad` derives, in f64,",
+               c->backward_name);
     for (int i = 0; i < g->axis_count; i++)
         text_print(out, " %s=%lld", g->axes[i].name, (long long)s->sizes.of[i]);
     text_print(out, "\n%s", text_string(report));
@@ -179,12 +201,15 @@ static int judge_gradients(Check *c, Text *out, bool *passed)
 
 int command_gradcheck(Options *o)
 {
-    Check c = {.options = *o, .has_backward = o->files.count > 1};
+    Check c = {
+        .options = *o,
+    };
     bool passed = true;
     Text *out = text_new(o->arena);
     int status = open_session(&c.session, &c.options);
     if (status == EXIT_DONE) status = settle_inputs(&c);
-    if (status == EXIT_DONE && c.has_backward) status = open_backward(&c, o->files.data[1]);
+    if (status == EXIT_DONE)
+        status = o->files.count > 1 ? open_backward(&c, o->files.data[1]) : open_beside(&c);
     if (status == EXIT_DONE) status = open_own(&c);
     if (status == EXIT_DONE) status = judge_gradients(&c, out, &passed);
     close_inputs(&c.file);

@@ -141,8 +141,31 @@ int parse_for_plans(const Program *p, fusec_program **program)
         fusec_program_parse_with(p->text, p->length, p->name, &options, program, &error), &error);
 }
 
-int need_one_graph(const Program *p)
+/* The only graph that is not the backward pass NAME_bwd of another one; NULL: there is none. */
+static const char *const *find_forward(const Program *p)
 {
+    const char *const *found = NULL;
+    for (int i = 0; i < p->graph_count; i++) {
+        const char *name = p->graphs[i];
+        const int length = (int)strlen(name) - (int)strlen("_bwd");
+        const bool is_backward = length > 0 && !strcmp(name + length, "_bwd") &&
+                                 find_graph(p->options->arena, p->parsed.program,
+                                            arena_format(p->options->arena, "%.*s", length, name));
+        if (is_backward) continue;
+        if (found) return NULL;
+        found = p->graphs + i;
+    }
+    return found;
+}
+
+int need_one_graph(Program *p)
+{
+    const char *const *forward =
+        p->options->command == COMMAND_GRADCHECK && p->graph_count > 1 ? find_forward(p) : NULL;
+    if (forward) {
+        p->graphs = forward;
+        p->graph_count = 1;
+    }
     if (p->graph_count == 1) return EXIT_DONE;
     if (p->graph_count == 0) {
         complain(NULL, "%s holds no graph", p->name);

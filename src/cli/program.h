@@ -30,7 +30,7 @@ void close_program(Program *p);
 /* The same text and imports as a program of the library. */
 int parse_for_plans(const Program *p, fusec_program **program);
 /* Exit 2 with the names unless exactly one graph is left. */
-int need_one_graph(const Program *p);
+int need_one_graph(Program *p);
 /* Compiles a graph as far as `until`, with the sizes of the command line, or with `sizes` where not
  * NULL; prints the compiler's reports. A plan for a GPU at hand may come from the tuning file. The
  * caller frees `c`, whatever the result. */

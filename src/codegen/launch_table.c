@@ -138,8 +138,7 @@ static void put_shared_memory(Emitter *e)
                              (long long)launch->few_bytes, k->few_ctas));
     if (!k->limit_ctas) return;
     put_row(e, "",
-            arena_format(e->arena, "unused: it limits an SM to %d CTA%s; 0 is correct too%s",
-                         k->limit_ctas, k->limit_ctas > 1 ? "s" : "",
+            arena_format(e->arena, "%s; 0 is correct too%s", reserve_text(e->arena, k),
                          k->finishes >= 0 && launch->overlaps
                              ? ", but CTAs that start early then crowd on the first free SMs"
                              : ""));

@@ -1,16 +1,107 @@
 /* explain/candidates.c: the schedules that a graph could have: what the model expects of each, and
  * why others cannot be. */
 #include "explain/explain.h"
+#include "schedule/keys.h"
 
 #include <string.h>
 
-enum { LISTED = 40 };
+enum { LISTED = 40, TRIED = 8 * LISTED };
 
 typedef struct {
     Estimate estimate;
     const char *schedule;
+    Schedule main; /* of the main kernel, without per_sm */
+    int few, many; /* per_sm: from, to */
+    bool untold;   /* one of the group does not tell per_sm */
     bool chosen;
 } Ranked;
+
+static Schedule read_main(Arena *arena, const Plan *chosen, const char *schedule)
+{
+    Schedule *read;
+    int count;
+    const char *problem =
+        parse_schedules(arena, main_schedule(arena, chosen, schedule), &read, &count);
+    return problem ? (Schedule){0} : read[0];
+}
+
+static int value_of(const Schedule *s, int key)
+{
+    return s->at[key] ? s->at[key] : key_info[key].plain;
+}
+
+/* Whether a complete schedule has what --schedule asks; the family `cluster` is any with clusters.
+ */
+static bool is_admitted(Arena *arena, const char *forced, const Schedule *s)
+{
+    static const char cluster[] = "cluster";
+    enum { LENGTH = sizeof cluster - 1 };
+    if (!forced || strpbrk(forced, "+/")) return true;
+    const bool any = !strncmp(forced, cluster, LENGTH) && strcspn(forced, ":") == LENGTH;
+    Schedule *asked;
+    int count;
+    const char *text = any ? arena_format(arena, "row%s", forced + LENGTH) : forced;
+    if (parse_schedules(arena, text, &asked, &count)) return true;
+    if (any ? value_of(s, KEY_cluster) < 2 : s->family != asked->family) return false;
+    for (int key = 0; key < KEYS; key++)
+        if (asked->at[key] && asked->at[key] != value_of(s, key)) return false;
+    return true;
+}
+
+static Ranked ranked_new(Arena *arena, const Plan *chosen, const char *schedule)
+{
+    Ranked r = {.schedule = schedule, .main = read_main(arena, chosen, schedule)};
+    r.few = r.many = value_of(&r.main, KEY_per_sm);
+    r.untold = !r.many;
+    return r;
+}
+
+static bool is_same_speed(const Estimate *a, const Estimate *b)
+{
+    return a->unknown ? b->unknown && !strcmp(a->unknown, b->unknown)
+                      : !b->unknown && a->bound == b->bound &&
+                            rounded_gbps(a->gbps) == rounded_gbps(b->gbps);
+}
+
+/* The one among `all` that differs from `r` in per_sm alone; -1: none does. */
+static int find_alike(const Ranked *all, int count, const Ranked *r)
+{
+    Schedule plain = r->main;
+    plain.per_sm = 0;
+    for (int i = 0; i < count; i++) {
+        Schedule other = all[i].main;
+        other.per_sm = 0;
+        if (!all[i].chosen && is_same_speed(&all[i].estimate, &r->estimate) &&
+            !memcmp(&plain, &other, sizeof plain))
+            return i;
+    }
+    return -1;
+}
+
+/* "per_sm=2..6" in place of "per_sm=6"; in brackets where one of the group does not tell it. */
+static const char *group_text(Arena *arena, const Ranked *r)
+{
+    if (r->few == r->many && !r->untold) return r->schedule;
+    if (!r->many) return r->schedule;
+    const char *key = arena_format(arena, "per_sm=%d", r->many), *at = strstr(r->schedule, key);
+    if (!at) return r->schedule;
+    const char *range =
+        r->few == r->many ? key : arena_format(arena, "per_sm=%d..%d", r->few, r->many);
+    const char *rest = at + strlen(key);
+    if (r->untold && at[-1] == ',')
+        return arena_format(arena, "%.*s[,%s]%s", (int)(at - 1 - r->schedule), r->schedule, range,
+                            rest);
+    return arena_format(arena, "%.*s%s%s", (int)(at - r->schedule), r->schedule, range, rest);
+}
+
+static void widen(Ranked *to, const Ranked *r)
+{
+    to->untold |= r->untold;
+    if (r->few && (!to->few || r->few < to->few)) to->few = r->few;
+    if (r->many <= to->many) return;
+    to->many = r->many;
+    to->schedule = r->schedule; /* that tells per_sm: the least may be what is not told */
+}
 
 static const Plan *plan_of(Arena *arena, const Plan *chosen, const char *schedule)
 {
@@ -18,26 +109,41 @@ static const Plan *plan_of(Arena *arena, const Plan *chosen, const char *schedul
     return try_schedule(arena, chosen->analysis, &chosen->target, schedule, &problem);
 }
 
-/* The chosen one and the model's fastest, in the order of what it expects. */
-static Ranked *rank(Arena *arena, const Plan *chosen, int *count, int *more)
+/* The chosen one and the model's fastest that --schedule admits, in the order of what it expects.
+ * `grouped`: those that differ in per_sm alone are one. */
+static Ranked *rank(Arena *arena, const Plan *chosen, bool grouped, int *count, int *more)
 {
+    int tried = 0, left = 0;
     const char *own = complete_schedule(arena, chosen);
     const Alternatives list = list_alternatives(arena, chosen);
     Ranked *all = NEW_ARRAY(arena, Ranked, LISTED + 1);
-    all[0] = (Ranked){estimate_speed(chosen), own, true};
+    all[0] = ranked_new(arena, chosen, own);
+    all[0].estimate = estimate_speed(chosen);
+    all[0].chosen = true;
     *count = 1;
-    for (int i = 0; i < list.count && *count < LISTED; i++) {
-        const Plan *plan = strcmp(list.data[i].schedule, own)
-                               ? plan_of(arena, chosen, list.data[i].schedule)
-                               : NULL;
+    for (int i = 0; i < list.count; i++) {
+        Ranked next = ranked_new(arena, chosen, list.data[i].schedule);
+        if (!strcmp(next.schedule, own) || !is_admitted(arena, chosen->forced, &next.main))
+            continue;
+        if (*count >= LISTED || tried >= TRIED) {
+            left++;
+            continue;
+        }
+        const Plan *plan = plan_of(arena, chosen, next.schedule);
         if (!plan) continue;
-        const Ranked next = {estimate_speed(plan), list.data[i].schedule, false};
+        tried++;
+        next.estimate = estimate_speed(plan);
+        const int alike = grouped ? find_alike(all, *count, &next) : -1;
+        if (alike >= 0) {
+            widen(&all[alike], &next);
+            continue;
+        }
         int at = (*count)++;
         for (; at > 0 && all[at - 1].estimate.gbps < next.estimate.gbps; at--)
             all[at] = all[at - 1];
         all[at] = next;
     }
-    *more = list.count > *count ? list.count - *count : 0;
+    *more = left;
     return all;
 }
 
@@ -74,7 +180,7 @@ static void list_unknown(Text *out, const Ranked *all, int count)
 void explain_candidates(Text *out, const Plan *plan)
 {
     int count, more;
-    const Ranked *all = rank(out->arena, plan, &count, &more);
+    const Ranked *all = rank(out->arena, plan, true, &count, &more);
     line(out,
          "candidates: GB/s with many rows and what takes longest, by the cost model; * is chosen");
     for (int i = 0; i < count; i++) {
@@ -82,7 +188,7 @@ void explain_candidates(Text *out, const Plan *plan)
         const char *gbps =
             e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));
         line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps,
-             e->unknown ? "" : bound_name(e->bound), all[i].schedule);
+             e->unknown ? "" : bound_name(e->bound), group_text(out->arena, &all[i]));
     }
     list_unknown(out, all, count);
     if (more) line(out, "not listed: %d that the model expects to be slower", more);
@@ -95,7 +201,7 @@ void explain_candidates(Text *out, const Plan *plan)
 void put_candidates(Text *out, const Plan *plan)
 {
     int count, more;
-    const Ranked *all = rank(out->arena, plan, &count, &more);
+    const Ranked *all = rank(out->arena, plan, false, &count, &more);
     const Rejections refused = list_refused(out->arena, plan);
     text_print(out, ",\n  \"candidates\": [");
     for (int i = 0; i < count; i++) {

@@ -335,9 +335,11 @@ static void draw_legend(const Drawing *d)
     if (d->plan->launch.slot_count)
         draw_legend_line(d, "#fff3b0", "workspace: from one kernel to another");
     if (d->plan->analysis->persistent_count)
-        line(d->out, "<tr><td><table border=\"1\" cellborder=\"1\" cellspacing=\"2\"><tr>"
-                     "<td bgcolor=\"#e8e8e8\">  </td></tr></table></td>"
-                     "<td align=\"left\">persistent: needed in more than one phase</td></tr>");
+        line(
+            d->out,
+            "<tr><td><table border=\"1\" cellborder=\"1\" cellspacing=\"2\"><tr>"
+            "<td bgcolor=\"#e8e8e8\">  </td></tr></table></td>"
+            "<td align=\"left\">to keep on chip (persistent): what more than one phase needs</td></tr>");
     line(d->out, "</table>>;");
 }
 

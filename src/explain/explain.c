@@ -60,7 +60,7 @@ static void explain_reductions(Text *out, const Analysis *a)
 static void explain_persistence(Text *out, const Analysis *a)
 {
     if (!a->persistent_count) {
-        line(out, "persistent: nothing is needed in more than one phase");
+        line(out, "to keep on chip (persistent): nothing is needed in more than one phase");
         return;
     }
     int64_t sum = 0;
@@ -69,7 +69,8 @@ static void explain_persistence(Text *out, const Analysis *a)
         sum += a->persistent[i].bytes_per_row;
         width = widen_for(width, a->persistent[i].name);
     }
-    line(out, "persistent: needed in more than one phase, %s a row", bytes_text(out->arena, sum));
+    line(out, "to keep on chip (persistent): what more than one phase needs, %s a row",
+         bytes_text(out->arena, sum));
     for (int i = 0; i < a->persistent_count; i++)
         line(out, "  %-*s %s a row", width, a->persistent[i].name,
              bytes_text(out->arena, a->persistent[i].bytes_per_row));
@@ -90,7 +91,7 @@ static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
         if (!r->partner.id || r->lacking) continue;
         line(out, "    one reduction computes %s and %s%s",
              node_text(out->arena, g, r->partner, false), node_text(out->arena, g, r->node, false),
-             r->inverse ? "; it is inverted once, and a product replaces each division" : "");
+             r->inverse ? "; the sum is inverted once, and a product replaces each division" : "");
     }
 }
 
@@ -133,7 +134,9 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
                             : arena_format(out->arena, "a ring of %d stages", k->stages),
              scalars ? ", their scalars with them" : "");
     if (reuses_stages(k))
-        line(out, "    a row moves from its stage to registers, and the next copy takes the stage");
+        line(
+            out,
+            "    a row moves from its stage to registers, which frees the stage for the next copy");
     if (is_copied_by_lines(k) ||
         copies_stray_bytes(k, axes_size(&plan->analysis->sizes, k->columns)))
         line(
@@ -299,10 +302,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     explain_columns(out, k);
     explain_phases(out, k);
     explain_pairs(out, plan->analysis->graph, k);
-    const char *unused = !k->limit_ctas
-                             ? ""
-                             : arena_format(arena, ", unused: it limits an SM to %d CTA%s",
-                                            k->limit_ctas, plural(k->limit_ctas));
+    const char *unused = !k->limit_ctas ? "" : arena_format(arena, ", %s", reserve_text(arena, k));
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes),
              unused);
@@ -361,10 +361,12 @@ static void explain_in_place(Text *out, const LaunchPlan *plan)
     for (int o = plan->input_count; o < plan->tensor_count; o++) {
         const char *inputs = places_of(out->arena, plan, o);
         if (*inputs)
-            text_print(pairs, "%s%s may be %s", pairs->length ? ", " : "", plan->tensors[o].name,
-                       inputs);
+            text_print(pairs, "%s%s may overwrite %s", pairs->length ? "; " : "",
+                       plan->tensors[o].name, inputs);
     }
-    if (pairs->length) line(out, "in place, on request, each input once: %s", text_string(pairs));
+    if (pairs->length)
+        line(out, "in place, if asked for (each input for one output only): %s",
+             text_string(pairs));
 }
 
 /* No more digits than the model knows. */
@@ -404,13 +406,21 @@ static void explain_speed(Text *out, const Plan *plan)
              rounded_gbps(e.gbps), rounded_gbps(e.ceiling), bound_name(e.bound));
 }
 
+static void explain_cut(Text *out, const Plan *plan, const char *cut)
+{
+    const char *why = plan->kernel_count > 1 && !plan->analysis->part_count
+                          ? arena_format(out->arena, "why %d kernels", plan->kernel_count)
+                          : "why";
+    line(out, "%s: %s", why, cut);
+}
+
 void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin origin,
                    bool candidates)
 {
     explain_sizes(out, plan);
     explain_reductions(out, plan->analysis);
     explain_persistence(out, plan->analysis);
-    if (origin.schedule) line(out, "schedule: %s, %s", origin.schedule, origin.why);
+    if (origin.schedule) line(out, "schedule: %s (%s)", origin.schedule, origin.why);
     explain_speed(out, plan);
     int launched = 0;
     for (int i = 0; i < plan->kernel_count; i++) launched += kernel_ctas(plan, i) > 0;
@@ -422,7 +432,7 @@ void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin
     for (int i = 0; i < plan->kernel_count; i++) explain_kernel(out, plan, i, usage);
     explain_traffic(out, plan);
     explain_in_place(out, &plan->launch);
-    for (int i = 0; i < plan->cut_count; i++) line(out, "why: %s", plan->cuts[i]);
+    for (int i = 0; i < plan->cut_count; i++) explain_cut(out, plan, plan->cuts[i]);
     for (int i = 0; i < plan->rejection_count; i++)
         line(out, "rejected: %s: %s", plan->rejections[i].schedule, plan->rejections[i].reason);
     if (candidates) explain_candidates(out, plan);

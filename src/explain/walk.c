@@ -43,11 +43,14 @@ void explain_walk(Text *out, const Plan *plan, const Kernel *k)
     const int step = k->threads_per_row * k->vec;
     bool open =
         is_streamed(k) ? columns % step != 0 : is_ragged(k) && k->remainder != TILES_FULL_CHECKED;
-    const char *elements =
-        k->dynamic
-            ? arena_format(out->arena, "%d element%s a thread at a time", k->vec, plural(k->vec))
-            : arena_format(out->arena, "%d x %d elements a thread%s", k->tiles, k->vec,
-                           open ? ", the last tile not full" : "");
+    const char *vectors = k->vec == 1
+                              ? arena_format(out->arena, "%d element%s", k->tiles, plural(k->tiles))
+                              : arena_format(out->arena, "%d vector%s of %d elements", k->tiles,
+                                             plural(k->tiles), k->vec);
+    const char *elements = k->dynamic ? arena_format(out->arena, "%d element%s a thread at a time",
+                                                     k->vec, plural(k->vec))
+                                      : arena_format(out->arena, "%s a thread%s", vectors,
+                                                     open ? ", the last tile not full" : "");
     line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %s",
          names_text(out->arena, g, k->rows), names_text(out->arena, g, k->columns), k->teams,
          plural(k->teams), k->threads_per_row, plural(k->threads_per_row), elements);

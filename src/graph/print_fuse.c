@@ -167,10 +167,10 @@ static void describe(Text *out, const Graph *forward, const Gradient *result)
                              forward->name, several ? "s" : "", result->of, result->wrt));
     if (*result->saved)
         put_comment(out, arena_format(arena, "Saved by the forward pass%s: %s.",
-                                      result->chose_saved ? " (chosen for the fewest bytes)" : "",
+                                      result->chose_saved ? " (chosen because they cost least)" : "",
                                       result->saved));
     else if (result->has_choice)
-        put_comment(out, "Nothing is saved by the forward pass (chosen for the fewest bytes).");
+        put_comment(out, "Nothing is saved by the forward pass (chosen because that costs least).");
 }
 
 void print_gradient(Text *out, const Graph *forward, const Gradient *gradient)

@@ -317,12 +317,12 @@ static void report_wrong(Subject *s, Text *report)
     const int64_t other = find_other(s);
     Comparison at;
     if (other >= 0) {
-        line(report, "%-12s WRONG   %s%s = %.9g, by `fusec grad` %.9g", s->name, s->name,
+        line(report, "%-12s WRONG   %s%s is %.9g, should be %.9g", s->name, s->name,
              place_text(s, other), s->gradient[other], s->own[other]);
         return;
     }
     const int64_t wrong = find_wrong(s, &at);
-    line(report, "%-12s WRONG   %s%s = %.9g, by differences %.9g", s->name, s->name,
+    line(report, "%-12s WRONG   %s%s is %.9g, by differences it should be %.9g", s->name, s->name,
          place_text(s, wrong), at.is, at.should.value);
 }
 
@@ -360,8 +360,8 @@ static bool check_one(Subject *s, Text *report, bool finite)
     if (kinks)
         line(report, "%-12s ok      between the derivatives on both sides of a kink", s->name);
     else
-        line(report, "%-12s ok      within %.1e of differences along %d directions", s->name, worst,
-             DIRECTIONS);
+        line(report, "%-12s ok      agrees with finite differences to %.1e, along %d directions",
+             s->name, worst, DIRECTIONS);
     return true;
 }
 

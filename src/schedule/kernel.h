@@ -506,5 +506,7 @@ static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
 /* Whether a phase reads what of a row an earlier one has read. */
 bool reads_rows_again(const Kernel *k);
 const char *family_name(Family family); /* "grid-stride" */
+/* What the shared memory of a kernel with `limit_ctas` is for. */
+const char *reserve_text(Arena *arena, const Kernel *k);
 
 #endif

@@ -22,6 +22,13 @@ const char *const *family_words(int *count)
     return family_names;
 }
 
+const char *reserve_text(Arena *arena, const Kernel *k)
+{
+    return k->limit_ctas == 1
+               ? "reserved only to keep a second CTA off the SM"
+               : arena_format(arena, "reserved only to keep an SM to %d CTAs", k->limit_ctas);
+}
+
 const char *family_name(Family family)
 {
     static const char *const names[] = {"pointwise", "row",    "grid-stride", "warp-specialized",

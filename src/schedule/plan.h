@@ -26,7 +26,8 @@ typedef struct Plan {
     Kernel *kernels; /* in launch order, as launch.kernels */
     Slot *slots;
     Rejection *rejections;
-    const char **cuts; /* why there is more than one kernel */
+    const char *forced; /* what --schedule asks; NULL: nothing */
+    const char **cuts;  /* why there is more than one kernel */
     int cut_count;
     bool tuned;  /* that of some kernel */
     double time; /* ns, by the model, for many rows */

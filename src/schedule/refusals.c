@@ -72,8 +72,8 @@ static const char *missing_cluster(const Scheduler *s)
     if (column_count(s, k) <= least)
         return arena_format(
             s->arena,
-            "cluster: %d CTAs need more than %d vectors of a row each, so more than %lld columns; a row has %lld",
-            asked, LEAST_VECTORS, (long long)least, (long long)column_count(s, k));
+            "cluster: a cluster of %d needs more than %lld columns (%d vectors a CTA); this graph has %lld",
+            asked, (long long)least, LEAST_VECTORS, (long long)column_count(s, k));
     if (asked > most && s->forced.family == FAMILY_ROW)
         return arena_format(
             s->arena,
@@ -137,7 +137,7 @@ const char *missing_bulk(const Scheduler *s)
 const char *missing_reuse(const Scheduler *s)
 {
     if (s->forced.reuse > 1)
-        return "reuse: the only value is 1 (a row moves from its stage to registers, and the next row takes the stage)";
+        return "reuse: the only value is 1 (a row moves from its stage to registers, which frees the stage for the next row)";
     return "reuse: needs the family row or grid-stride, rows that fit registers and that the first phase reads whole, threads that copy their own elements, and shared memory for the stages; with sums over rows, a row must be whole lines of 128 bytes";
 }
 
@@ -237,6 +237,13 @@ static const char *family_use(Family family)
     }
 }
 
+/* "a sum over rows (sum[M])" */
+static const char *sum_over_rows(const Scheduler *s)
+{
+    if (!s->a->rows) return "a sum over rows";
+    return arena_format(s->arena, "a sum over rows (sum%s)", axes_text(s->arena, s->g, s->a->rows));
+}
+
 /* Why a graph's rows did not become the family that was asked for. */
 static const char *missing_family(Scheduler *s)
 {
@@ -253,10 +260,18 @@ static const char *missing_family(Scheduler *s)
             over = true;
         whole |= !node(s->g, n)->axes;
     }
+    const char *needed =
+        s->forced.family == FAMILY_ROW ? (inside ? NULL : "a reduction inside rows")
+        : s->forced.family == FAMILY_GRID_STRIDE || s->forced.family == FAMILY_COLUMN
+            ? (over ? NULL : sum_over_rows(s))
+            : NULL;
+    if (needed)
+        return arena_format(s->arena, "%s needs %s; this graph has none",
+                            family_name(s->forced.family), needed);
     return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
                         family_use(s->forced.family),
                         inside && whole ? "a reduction over everything, beside those inside rows"
-                        : inside && over && s->forced.family == FAMILY_GRID_STRIDE
+                        : over && s->forced.family == FAMILY_GRID_STRIDE
                             ? "sums over rows that need a kernel of their own"
                         : inside && over ? "reductions inside rows and over rows"
                         : inside         ? "reductions inside rows"

@@ -317,16 +317,24 @@ static bool has_other_columns(const Scheduler *s, Node n)
            left < (reduced & -reduced);
 }
 
-/* Says for every reduction that ends a kernel why it does. */
+static const char RIDES[] = " complete only when every CTA has added its rows";
+
+static const char *cut_text(Arena *arena, const char *names, const char *reason)
+{
+    const char *verb = strcmp(reason, RIDES) ? "" : strstr(names, ", ") ? " are" : " is";
+    return arena_format(arena, "%s%s%s", names, verb, reason);
+}
+
+/* Says for every reduction that ends a kernel why it does, once for those with the same reason. */
 static void explain_cuts(Scheduler *s, Plan *plan)
 {
     static const char *const why[] = {
-        [BY_ROW] = "several rows share its result, so a kernel of its own computes it once",
-        [BY_RIDING] = "it is complete when every CTA has added its rows",
-        [BY_COLUMN] = "it reduces rows, in a kernel of its own whose threads each have columns",
+        [BY_ROW] = ": several rows share the result, so a separate kernel computes it once",
+        [BY_RIDING] = RIDES,
+        [BY_COLUMN] = ": summed over rows, in a separate kernel whose threads each have columns",
         [BY_ITSELF] =
-            "its axes are neither the columns nor only rows, so it has a kernel of its own"};
-    LIST(const char *) cuts = {0};
+            ": reduced over axes that are neither the columns nor only rows, so in a separate kernel"};
+    LIST(Rejection) cuts = {0}; /* names and reason, joined where the reason is the same */
     for (int i = 1; i < s->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n)) continue;
@@ -334,19 +342,25 @@ static void explain_cuts(Scheduler *s, Plan *plan)
         if (way == BY_ROW && !(s->apart[i] && s->slot_of[i] >= 0)) continue;
         const char *reason = why[way];
         if (adds_long_rows(s, n) && s->apart_sums)
-            reason =
-                "it adds one number of each row, and rows are long, so it has a kernel of its own";
+            reason = ": adds one number of each row, and rows are long, so in a separate kernel";
         if (has_other_columns(s, n))
             reason = arena_format(
                 s->arena,
-                "its rows are along %s and the graph's along %s, so it has a kernel of its own; in a graph of its own, or with --outputs, it could share one with what uses it",
+                ": reduces along %s, and the graph's columns are %s, so in a separate kernel; in a graph of its own, or with --outputs, it could share one with what uses it",
                 axes_text(s->arena, s->g, node(s->g, n)->reduced),
                 axes_text(s->arena, s->g, s->a->columns));
-        *list_push(s->arena, &cuts) =
-            arena_format(s->arena, "a kernel ends with %s: %s", reduction_name(s, n), reason);
+        int same = 0;
+        while (same < cuts.count && strcmp(cuts.data[same].reason, reason)) same++;
+        if (same == cuts.count)
+            *list_push(s->arena, &cuts) = (Rejection){reduction_name(s, n), reason};
+        else
+            cuts.data[same].schedule =
+                arena_format(s->arena, "%s, %s", cuts.data[same].schedule, reduction_name(s, n));
     }
-    plan->cuts = cuts.data;
+    plan->cuts = NEW_ARRAY(s->arena, const char *, cuts.count + 1);
     plan->cut_count = cuts.count;
+    for (int i = 0; i < cuts.count; i++)
+        plan->cuts[i] = cut_text(s->arena, cuts.data[i].schedule, cuts.data[i].reason);
 }
 
 static bool speaks_of_key(const char *problem)
@@ -354,8 +368,8 @@ static bool speaks_of_key(const char *problem)
     return problem[strcspn(problem, " :")] == ':';
 }
 
-/* The family `cluster` is whichever can have its rows shared by several CTAs, by as few as can be.
- */
+/* The family `cluster` is whichever can have its rows shared by several CTAs: of all families and
+ * numbers of CTAs, the fastest by the model. */
 static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target, const char *keys,
                           const char **problem)
 {
@@ -366,6 +380,7 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
         NULL; /* the first reason that speaks of a key, `cluster: …`, or the last of all */
     static const char one[] = "cluster=1";
     const char *alone = strstr(keys, one);
+    Plan *best = NULL;
     if (alone && strchr(",", alone[sizeof one - 1])) { /* , or the end */
         *problem = "cluster: the family cluster needs 2 to 16 CTAs";
         return NULL;
@@ -375,11 +390,11 @@ static Plan *try_clusters(Arena *arena, const Analysis *a, const Target *target,
             const char *text = arena_format(arena, "%s%s", families[i], keys);
             if (!given) text = arena_format(arena, "%s%ccluster=%d", text, *keys ? ',' : ':', ctas);
             Plan *plan = try_schedule(arena, a, target, text, problem);
-            if (plan) return plan;
-            if (!why || !speaks_of_key(why)) why = *problem;
+            if (plan && (!best || plan->time < best->time)) best = plan;
+            if (!plan && (!why || !speaks_of_key(why))) why = *problem;
         }
-    *problem = why;
-    return NULL;
+    *problem = best ? NULL : why;
+    return best;
 }
 
 /* What a launch cannot pass; NULL: nothing. */
@@ -498,5 +513,6 @@ Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *ta
                      forced ? "schedule refused" : "no schedule", problem);
         stop(d);
     }
+    plan->forced = forced;
     return plan;
 }

@@ -32,7 +32,7 @@ expect 0 'column vectors stay in shared memory' explain "$root"/examples/layerno
 expect 0 'column vectors are read by each phase' explain "$root"/examples/rmsnorm.fuse N=140001 --arch sm_90a --schedule warp-specialized:columns=memory
 expect 0 'stays in its stage' explain f32.fuse N=65536 --arch sm_90a --schedule row:row=ring
 expect 0 'paced to the rate of memory' explain "$root"/examples/rmsnorm_bwd.fuse N=12288 --arch sm_90a --schedule warp-specialized:paced=1
-expect 0 'the next copy takes the stage' explain "$root"/examples/rmsnorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:reuse=1
+expect 0 'which frees the stage for the next copy' explain "$root"/examples/rmsnorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:reuse=1
 expect 0 'ring of 3 stages' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:cluster=8,stages=3
 expect 0 'a cluster has one row' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:single=1
 expect 0 'registers take the next' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_90a --schedule row:refill=1

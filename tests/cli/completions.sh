@@ -80,7 +80,7 @@ zsh_offers() {
 }
 
 if command -v zsh >/dev/null; then
-    zsh_offers 'fusec ' 'build  ' '-- write kernels' 'gradcheck' '-- compare the gradients' 'norm.fuse'
+    zsh_offers 'fusec ' 'build  ' '-- write kernels' 'gradcheck' '-- compare gradients' 'norm.fuse'
     zsh_offers 'fusec plan ' run save show
     zsh_offers 'fusec plan show nor' norm.plan
     zsh_offers 'fusec run norm.fuse --device ' cpu cuda sim

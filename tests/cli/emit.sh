@@ -36,8 +36,8 @@ expect 0 'launch_bounds__(128, 6)' "$root"/examples/layernorm.fuse N=8192 --arch
 expect 0 'more data than L2 holds,' "$root"/examples/layernorm.fuse N=1023 --arch sm_90a --schedule warp-specialized
 expect 0 'twice the data that L2 holds, or more,' "$root"/examples/layernorm_bwd.fuse N=12288 --arch sm_90a --schedule warp-specialized
 # so much shared memory that one CTA more has no room, where it is asked for
-expect 0 'used: it keeps an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:limit=11
-expect 0 'used: it keeps an SM to 1 CTA;' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
+expect 0 'reserved only to keep an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:limit=11
+expect 0 'reserved only to keep a second CTA off the SM;' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
 expect 0 '^// shared memory  0 bytes' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:stages=1,reads=1,cluster=1,loop=none
 expect 0 'at most 11 CTAs an SM' emit "$root"/examples/softmax.fuse N=2048 --arch sm_90a --emit plan --schedule row:limit=11
 echo 'graph g[B = 3, G = 2, C = 5, S = 0](x : bf16[B, G, C, S]) -> (y : f32[G, C]) { y = sum[B, S](x) }' >empty.fuse

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 expect 2 'cluster: the family cluster needs 2 to 16 CTAs' explain "$root/examples/softmax.fuse" --schedule cluster:cluster=1
-expect 2 'refused: row is for reductions inside rows' explain "$root/tests/golden/group_sums.fuse" --schedule cluster
+expect 2 'refused: row needs a reduction inside rows; this graph has none' explain "$root/tests/golden/group_sums.fuse" --schedule cluster
 expect 2 '^one.fuse: error: schedule refused' one.fuse --schedule nonsense
 expect 2 "row has no key 'treads'" one.fuse --schedule row:treads=32
 expect 2 "did you mean 'stages'" one.fuse --schedule row:stage=3
@@ -37,12 +37,12 @@ expect 2 'bulk: needs rows along one axis that are whole blocks of 16 bytes and 
 expect 2 'bulk: the only value is 1 (one bulk copy brings a row to shared memory, and each CTA or' explain "$root"/examples/softmax.fuse --arch sm_90a --schedule row:bulk=2
 expect 2 'reads: the row is too long' explain "$root"/examples/softmax.fuse N=8000001 --schedule row:reads=1
 expect 2 'rows: CTAs that share a row take one row at a time' explain "$root"/examples/rmsnorm.fuse N=12290 --arch sm_90a --schedule row:cluster=2,threads=128,rows=2
-expect 2 'cluster: 32 CTAs need more than 64 vectors of a row each, so more than 4096 columns; a row has 4090' explain "$root"/examples/rmsnorm.fuse N=4090 --arch sm_90a --schedule warp-specialized:cluster=32
+expect 2 'a cluster of 32 needs more than 4096 columns (64 vectors a CTA); this graph has 4090' explain "$root"/examples/rmsnorm.fuse N=4090 --arch sm_90a --schedule warp-specialized:cluster=32
 expect 2 'cluster: a cluster of sm_90a has up to 16 CTAs; larger groups need a multiple of 32, and the' explain "$root"/examples/rmsnorm_bwd.fuse N=270336 --arch sm_90a --schedule grid-stride:cluster=32
 expect 2 'stages: warp-specialized needs a ring of two stages or more' explain "$root"/examples/rmsnorm_bwd.fuse N=270336 --arch sm_90a --schedule warp-specialized:stages=1
 expect 2 'cluster: a group this large in the family row reads a row again in each phase: it has up to 992 threads' explain "$root"/examples/layernorm.fuse N=1048576 --arch sm_90a --schedule row:cluster=32,reuse=1
 expect 2 'reuse: needs the family row or grid-stride, rows that fit registers and that the first phase' explain "$root"/examples/layernorm_bwd.fuse N=1000 --arch sm_90a --schedule grid-stride:reuse=1
-expect 2 'reuse: the only value is 1 (a row moves from its stage to registers, and the next row takes' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --schedule row:reuse=2
+expect 2 'reuse: the only value is 1 (a row moves from its stage to registers, which frees the stage' explain "$root"/examples/layernorm.fuse N=65536 --arch sm_90a --schedule row:reuse=2
 expect 2 'reuse: needs the family row or grid-stride, rows that fit registers and that the first phase' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule warp-specialized:reuse=1
 expect 0 "4 teams add their sums in the ring's memory" explain "$root"/examples/layernorm_bwd.fuse N=2048 --arch sm_90a --schedule grid-stride:rows=4,stages=2,reuse=1
 expect 2 'bulk: needs rows along one axis that are whole blocks of 16 bytes and fit shared memory, more' explain "$root"/examples/softmax.fuse N=4096 --arch sm_90a --schedule row:bulk=1,reuse=1
@@ -72,10 +72,10 @@ expect 2 'ctas: each row, or each part of a row, has a CTA of its own in this ke
 expect 2 'per_sm: with this ring or group an SM holds up to 1' explain "$root"/tests/long/flat.fuse --arch sm_90a --schedule row:cluster=32,per_sm=2
 expect 2 'stages: warp-specialized needs a ring of two stages or more' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:stages=1
 expect 2 'of which 32 are the copy warp' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule warp-specialized:threads=1024
-expect 2 'cluster: 32 CTAs need more than 64 vectors of a row each, so more than 16384 columns; a row has 14336' explain "$root"/examples/layernorm.fuse N=14336 --arch sm_90a --schedule warp-specialized:cluster=32
+expect 2 'a cluster of 32 needs more than 16384 columns (64 vectors a CTA); this graph has 14336' explain "$root"/examples/layernorm.fuse N=14336 --arch sm_90a --schedule warp-specialized:cluster=32
 expect 2 'ends without a key' explain "$root"/examples/layernorm.fuse N=7168 --arch sm_90a --schedule row:
 expect 2 'per_sm: ' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:per_sm=40
-expect 2 '8 CTAs need more than 64 vectors of a row each, so more than 4096 columns; a row has 512' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
+expect 2 'a cluster of 8 needs more than 4096 columns (64 vectors a CTA); this graph has 512' explain "$root"/examples/rmsnorm.fuse N=512 --arch sm_90a --schedule row:cluster=8
 expect 2 'cluster: 3 is not a power of two' explain "$root"/examples/softmax_bwd.fuse --schedule warp-specialized:cluster=3
 expect 2 'all 64 CTAs must run at the same time, and the GPU has 4 SMs' run "$root"/examples/softmax.fuse M=4 N=50257 --device sim --schedule warp-specialized:cluster=64
 # keys that complete schedules tell may be asked for alone, too

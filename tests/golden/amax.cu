@@ -84,8 +84,8 @@ void amax(
 // grid           (ceil(1 / 8), 1)
 // block          1024 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-//                unused: it limits an SM to 1 CTA; 0 is correct too, but CTAs that start early then
-//                crowd on the first free SMs
+//                reserved only to keep a second CTA off the SM; 0 is correct too, but CTAs that
+//                start early then crowd on the first free SMs
 // registers      at most 64 a thread
 // rows           the partials of amax, one from each CTA
 // columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn

@@ -108,8 +108,8 @@ void column_moments(
 // grid           (ceil(C / 8), 1)
 // block          512 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-//                unused: it limits an SM to 1 CTA; 0 is correct too, but CTAs that start early then
-//                crowd on the first free SMs
+//                reserved only to keep a second CTA off the SM; 0 is correct too, but CTAs that
+//                start early then crowd on the first free SMs
 // registers      at most 128 a thread
 // rows           the partials of column_moments, one from each CTA
 // columns        up to 8 for each CTA; 64 threads a column, which take its partials in turn
