@@ -185,7 +185,7 @@ START_TEST(what_cannot_be_is_refused)
     check_refusal("row:threads=128,lag=2", "lag: this kernel cannot have it");
     check_refusal("row:convert=bf16", "convert: this kernel cannot have it");
     check_refusal("row:few=7", "few: this kernel cannot have it");
-    check_refusal("row:threads=256,cluster=64", "cluster: 64 CTAs need more than");
+    check_refusal("row:threads=256,cluster=64", "cluster: a cluster of 64 needs more than");
     check_refusal("row:threads=128,stages=500", "stages: shared memory has room for at most");
     check_refusal("warp-specialized:stages=1", "stages: warp-specialized needs a ring");
     check_refusal("row:exact=1,threads=128,lag=1", "lag: only for rows in a ring");

@@ -28,9 +28,9 @@ derivative, and what it costs. y stands for the result.
   u is 2^-24. In f64 u is 2^-53. 0 means exact. The CPU evaluator adds these errors up along a program. `--verify` allows
   four times their sum, and the rounding of the stored dtype ([trust.md](../explanation/trust.md)).
 - **Integers**: what the operation does with integer operands. "stay i64" means i64 arithmetic, which wraps around; "become f32" means
-  that they are converted first.
+  that they are converted first. "unchanged" means that the result is the operand.
 - **Derivative**: the factors by which `fusec grad` multiplies the gradient of y to get those of the operands, in their order.
-  "to ..." says which operand gets the gradient. "none" means that no gradient passes. [Derivatives](language.md#derivatives) says what holds at kinks.
+  "to ..." says which operand gets the gradient. "none" means that the operation has no derivative, because its result is a bool or an integer; "0" means that its derivative is 0. Neither passes a gradient. [Derivatives](language.md#derivatives) says what holds at kinks.
 - **Cost**: the class by which the scheduler's model counts the operation: {costs}.
 
 """
