@@ -166,9 +166,10 @@ static void describe(Text *out, const Graph *forward, const Gradient *result)
                 arena_format(arena, "Backward pass of %s: the gradient%s of %s with respect to %s.",
                              forward->name, several ? "s" : "", result->of, result->wrt));
     if (*result->saved)
-        put_comment(out, arena_format(arena, "Saved by the forward pass%s: %s.",
-                                      result->chose_saved ? " (chosen because they cost least)" : "",
-                                      result->saved));
+        put_comment(out,
+                    arena_format(arena, "Saved by the forward pass%s: %s.",
+                                 result->chose_saved ? " (chosen because they cost least)" : "",
+                                 result->saved));
     else if (result->has_choice)
         put_comment(out, "Nothing is saved by the forward pass (chosen because that costs least).");
 }
