@@ -80,6 +80,38 @@ def test_one_of_the_residuals_is_frozen(x):
     assert torch.equal(first, second) and torch.equal(first, alone)
 
 
+def test_one_row(x):
+    """Of an input with no axis of rows, as torch takes it."""
+    row, bias, other = x[0, 0], x[0, 1], x[0, 2]
+    for ours, theirs in ((ft.LayerNorm(WIDTH), torch.nn.LayerNorm(WIDTH)), (ft.RMSNorm(WIDTH), torch.nn.RMSNorm(WIDTH)),
+                         (ft.RMSNorm(WIDTH, elementwise_affine=False), torch.nn.RMSNorm(WIDTH)),
+                         (ft.softmax, lambda x: torch.softmax(x, -1)), (ft.BiasGELU(WIDTH), F.gelu)):
+        compare(ours, theirs, row)
+    compare(ft.RMSNorm((3, WIDTH)), torch.nn.RMSNorm((3, WIDTH)), x[0])
+    compare(ft.AddRMSNorm(WIDTH, eps=1e-6), lambda x, r: (x + r, F.rms_norm(x + r, (WIDTH,), eps=1e-6)), row, other)
+    compare(ft.bias_gelu, lambda x, b: F.gelu(x + b), row, bias)
+    compare(ft.swiglu, lambda gate, up: F.silu(gate) * up, row, other)
+    compare(ft.swiglu, lambda x: F.silu(x[:WIDTH // 2]) * x[WIDTH // 2:], row)
+    seen = torch.ones(3, WIDTH, dtype=torch.bool).tril(WIDTH - 3)
+    compare(lambda s: ft.softmax(s, causal=True), lambda s: torch.softmax(s.masked_fill(~seen, -torch.inf), -1), x[0])
+    for reduction in ("mean", "none"):
+        compare(lambda x: ft.cross_entropy(x, torch.tensor(3), reduction=reduction),
+                lambda x: F.cross_entropy(x, torch.tensor(3), reduction=reduction), row)
+
+
+def test_gradients_of_gradients(x):
+    """Of a sum, whose gradient is one number with strides 0."""
+    for ours, theirs in ((ft.LayerNorm(WIDTH), torch.nn.LayerNorm(WIDTH)), (ft.RMSNorm(WIDTH), torch.nn.RMSNorm(WIDTH))):
+        leaf = x.clone().requires_grad_()
+        second = []
+        for norm in (ours, theirs):
+            (dx,) = torch.autograd.grad(norm(leaf * leaf).sum(), [leaf], create_graph=True)
+            second += [dx, *torch.autograd.grad(dx.square().sum(), [leaf])]
+        torch.testing.assert_close(second[:2], second[2:], rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(torch.func.grad(lambda x: ours(x).sum())(x), torch.func.grad(lambda x: theirs(x).sum())(x),
+                                   rtol=1e-4, atol=1e-5)
+
+
 def test_activations(x):
     other, bias = torch.randn_like(x), torch.randn(WIDTH)
     compare(ft.bias_gelu, lambda x, b: F.gelu(x + b), x, bias)
@@ -204,7 +236,9 @@ def test_what_is_refused(x):
     for message, call in {
         "norm over .32. was given rows of .16.": lambda: ft.LayerNorm(WIDTH)(x[..., :16]),
         "31 columns have no halves": lambda: ft.swiglu(x[..., :31]),
-        "takes float tensors, not i64": lambda: ft.LayerNorm(WIDTH)(x.long()),
+        "x is i64: layernorm takes float tensors": lambda: ft.LayerNorm(WIDTH)(x.long()),
+        "bias is i64: bias_gelu takes float tensors": lambda: ft.bias_gelu(x, x[0, 0].long()),
+        "x is torch.complex64: cross_entropy takes float": lambda: ft.cross_entropy(x.to(torch.complex64), x),
         "approximate is none or tanh": lambda: ft.bias_gelu(x, x[0, 0], "fast"),
         "reduction is mean, sum or none": lambda: ft.cross_entropy(x, x, reduction="max"),
         "label is f32, the graph declares i64": lambda: ft.cross_entropy(x, x[..., 0]),
@@ -212,7 +246,7 @@ def test_what_is_refused(x):
         "takes scores .B, H, Q, K.": lambda: ft.softmax(x, sink=x),
         "a mask is a bool tensor": lambda: ft.softmax(x[None], mask=x),
         "needs weight and bias": lambda: ft.GroupNorm(1, 3, affine=False)(x),
-        "axis B is 3 in shift and 2 before it": lambda: ft.ada_layer_norm(x, torch.ones(3, WIDTH), torch.ones(3, WIDTH)),
+        "axis B is 3 in shift but 2 in x": lambda: ft.ada_layer_norm(x, torch.ones(3, WIDTH), torch.ones(3, WIDTH)),
     }.items():
         with pytest.raises(fusec.Error, match=message):
             call()

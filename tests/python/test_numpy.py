@@ -143,7 +143,7 @@ class Errors(unittest.TestCase):
         self.refused("x is given twice", lambda: program(x, x=x))
         self.refused("no input or scalar u", lambda: program(x, u=1))
         self.refused("takes an array of float32, not float64", lambda: program(x.astype(np.float64)))
-        self.refused("x has 1 axes, the graph declares 2", lambda: program(x[0]))
+        self.refused("x has 1 axis, the graph declares 2", lambda: program(x[0]))
         self.refused("no output 'u'", lambda: program.cuda(N=8, outputs=["u"]))
         self.refused("axis 'N' has no size", lambda: program.cuda())
         self.refused("unknown dtype f12", lambda: program.with_dtypes({"f32": "f12"}))
@@ -152,7 +152,7 @@ class Errors(unittest.TestCase):
         columns = fusec.Program("graph g[N](x : f32[N]) -> (y : f32[N]) { y = x / sum[N](x) }")
         self.refused("first axis, N, is no axis of rows", lambda: columns(x))
         two = fusec.Program("graph g[M, N](x : f32[M, N], y : f32[N]) -> (z : f32[M, N]) { z = x + y }")
-        self.refused("axis N is 7 in y and 8 before it", lambda: two(x, x[0, :7]))
+        self.refused("axis N is 7 in y but 8 in x", lambda: two(x, x[0, :7]))
 
     def test_failing_calls_hold_memory(self):
         program, x = fusec.Program(ROWS), random(2, 4)

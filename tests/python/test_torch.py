@@ -165,6 +165,31 @@ def test_functorch(layer_norm, tensors):
     same([ours], [torch.func.grad(lambda x: theirs(x, gamma, beta).square().sum())(x)], 1e-3)
 
 
+def test_vmap_and_jacobians(layer_norm, tensors):
+    x, gamma, beta = [t.detach() for t in tensors]
+
+    def ours(x):
+        return layer_norm(x, gamma, beta)[0]
+
+    def torchs(x):
+        return theirs(x, gamma, beta)
+
+    same([torch.func.vmap(ours)(x)], [torchs(x)])
+    for transform in (lambda f: torch.func.vmap(torch.func.grad(lambda x: f(x).square().sum())), torch.func.jacrev):
+        same([transform(ours)(x)], [transform(torchs)(x)], 1e-3)
+    for transform in (torch.func.jacfwd, torch.func.hessian, lambda f: lambda x: torch.func.jvp(f, (x,), (x,))):
+        refused("forward-mode derivatives .* not supported", lambda: transform(ours)(x))
+
+
+def test_the_gradient_of_a_sum(layer_norm, tensors):
+    """Its gradient has strides 0, also where it is differentiated again."""
+    x, gamma, beta = tensors
+    (dx,) = torch.autograd.grad(layer_norm(x, gamma, beta)[0].sum(), [x], create_graph=True)
+    same([dx], torch.autograd.grad(theirs(*tensors).sum(), [x]), 1e-3)
+    plain = [t.detach() for t in tensors]
+    same([torch.func.grad(lambda x: layer_norm(x, *plain[1:])[0].sum())(plain[0])], [dx])
+
+
 def test_autocast(layer_norm, tensors):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y = layer_norm(tensors[0].bfloat16(), *tensors[1:])[0]
@@ -255,16 +280,18 @@ def test_wrong_tensors(layer_norm, tensors):
     refused("beta is missing", lambda: layer_norm(x, gamma))
     refused("takes 3 tensors", lambda: layer_norm(x, gamma, beta, beta))
     refused("no input or scalar delta", lambda: layer_norm(x, gamma, beta, delta=1))
-    refused("beta is f64, the graph declares f32", lambda: layer_norm(x, gamma, beta.double()))
-    refused("beta is i64, the graph declares f32", lambda: layer_norm(x, gamma, torch.zeros(64, dtype=torch.int64)))
-    refused("axis N is 3 in beta and 64", lambda: layer_norm(x, gamma, beta[:3]))
+    refused('beta is f64, the graph declares f32: cast it, or .* dtypes={"beta": "f64"}', lambda: layer_norm(x, gamma, beta.double()))
+    refused("beta is i64, the graph declares f32$", lambda: layer_norm(x, gamma, torch.zeros(64, dtype=torch.int64)))
+    refused("axis N is 3 in beta but 64 in x", lambda: layer_norm(x, gamma, beta[:3]))
     refused("gamma has 2 axes, the graph declares 1", lambda: layer_norm(x, x[0], beta))
-    refused("x has 1 axes, the graph declares 2", lambda: layer_norm(gamma, gamma, beta))
+    refused("x has 1 axis, the graph declares 2", lambda: layer_norm(gamma, gamma, beta))
+    refused("axis M is 2 x 2 in r but 2 x 3 in x", lambda: fusec.torch.op(
+        "graph g[M, N](x : f32[M, N], r : f32[M, N]) -> (y : f32[M, N]) { y = x + r }")(x, x[:, :2]))
     refused("beta is on another device than x", lambda: layer_norm(x, gamma, beta.to("meta")))
     refused("x is a int, not a tensor", lambda: layer_norm(3, gamma, beta))
     refused("x is a ndarray, not a tensor", lambda: layer_norm(x.detach().numpy(), gamma, beta))
-    refused("gamma.*(dense|stride)", lambda: layer_norm(x, torch.ones(128)[::2], beta))
-    refused("gamma.*(dense|stride)", lambda: layer_norm(x, gamma.detach()[:1].expand(64), beta))
+    refused("last axis of gamma has stride 2.*pass gamma.contiguous", lambda: layer_norm(x, torch.ones(128)[::2], beta))
+    refused("last axis of gamma has stride 0", lambda: layer_norm(x, gamma.detach()[:1].expand(64), beta))
     columns = fusec.torch.op("graph columns[N](x : f32[N]) -> (y : f32[N]) { y = x / sum[N](x) }")
     refused("first axis, N, is no axis of rows", lambda: columns(torch.ones(2, 3)))
     size = fusec.torch.op("graph size[M, N](x : f32[M]) -> (y : f32[M, N]) { y = x + index(N) }")
@@ -287,8 +314,45 @@ def test_wrong_programs():
     refused("dz is the gradient of no input", backward("dy : f32[N]", "dz : f32[N]", "dz = dy"))
     refused("takes the gradient of no output", backward("x : f32[N]", body="dx = x"))
     refused("x is f16, g has it as f32", backward("x : f16[N], dy : f32[N]", body="dx = x * dy"))
+    refused("dx is f32.., but x is f32.N. in g", backward("dy : f32[N]", "dx : f32[]", "dx = sum[N](dy)"))
+    refused("dx is i32.N., but x is f32.N. in g", backward("dy : f32[N]", "dx : i32[N]", "dx = i32(dy)"))
     refused("x has 0 axes", backward("x : f32[], dy : f32[N]", body="dx = x * dy"))
     refused("scalar s is none of g", backward("dy : f32[N], s : f32", body="dx = s * dy"))
+
+
+def test_other_dtypes():
+    x, w = torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+    for key, value in (("f32", "f16"), (torch.float32, torch.float16), ("f32", torch.float16)):
+        y, _ = fusec.torch.op(SCALED, dtypes={key: value})(x.half(), w.half())
+        assert y.dtype == torch.float16
+    mixed = fusec.torch.op(SCALED, outputs=["y"], dtypes={"x": "bf16", "y": torch.bfloat16})
+    y = mixed(x.bfloat16(), w)
+    y.sum().backward()
+    assert y.dtype == torch.bfloat16 and x.grad.dtype == w.grad.dtype == torch.float32
+    for key in ("bf16", torch.bfloat16):
+        refused("the program declares no bf16", lambda: fusec.torch.op(SCALED, dtypes={key: "f16"}))
+    refused("the program declares no z", lambda: fusec.torch.op(SCALED, dtypes={"z": "f16"}))
+    refused("torch.complex64 is no dtype of fusec", lambda: fusec.torch.op(SCALED, dtypes={torch.complex64: "f16"}))
+    refused("torch.complex64 is no dtype of fusec", lambda: fusec.torch.op(SCALED, dtypes={"x": torch.complex64}))
+
+
+def test_errors_are_of_the_package():
+    assert fusec.Error.__module__ == "fusec"
+    refused('the graphs a, b: name one, as graph="a"', lambda: fusec.torch.op(
+        "graph a[N](x : f32[N]) -> (y : f32[N]) { y = x * x } graph b[N](x : f32[N]) -> (y : f32[N]) { y = x + x }"))
+
+
+def test_a_gradient_has_the_axes_of_its_tensor():
+    forward = "graph g[M, N](x : f32[M, N]) -> (y : f32[M, N]) { y = x * 2 }"
+
+    def backward(outputs):
+        return lambda: fusec.torch.op(forward, backward=f"graph b[A, B](dy : f32[A, B]) -> ({outputs}")
+
+    backward("dx : f32[A, B]) { dx = dy * 2 }")()
+    backward("dx : f64[A, B]) { dx = f64(dy) * 2 }")()
+    refused("b: dx is f32.B., but x is f32.M, N. in g: a gradient has its tensor's axes",
+            backward("dx : f32[B]) { dx = sum[A](dy) }"))
+    refused("b: dx is f32.A., but", backward("dx : f32[A]) { dx = sum[B](dy) }"))
 
 
 def test_gradients_that_do_not_exist(tensors):

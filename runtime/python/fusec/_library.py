@@ -16,6 +16,8 @@ MAX_RANK = 8
 class Error(ValueError, RuntimeError):
     """An error of the library, with its message. `status` is the name of the fusec_status: "INVALID_TENSOR"."""
 
+    __module__ = "fusec"    # as tracebacks show it
+
     def __init__(self, message: str, status: str = "INVALID_ARGUMENT") -> None:
         super().__init__(message)
         self.status = status

@@ -85,21 +85,21 @@ class Graph:
             extra = len(shape) - len(tensor.axes)
             has_rows = bool(tensor.axes) and tensor.axes[0] == 0
             if extra < 0 or (extra and not has_rows):
-                raise Error(f"{self.name}: {tensor.name} has {len(shape)} axes, the graph declares "
+                raise Error(f"{self.name}: {tensor.name} has {count_axes(len(shape))}, the graph declares "
                             f"{len(tensor.axes)}", "INVALID_TENSOR")
             if has_rows:
                 lead = list(shape[:extra + 1])
                 if leading is not None and lead != leading:
-                    raise Error(f"{self.name}: axis {self.axes[0].name} is {times(lead)} in {tensor.name} and "
-                                f"{times(leading)} before it", "INVALID_TENSOR")
+                    raise Error(f"{self.name}: axis {self.axes[0].name} is {times(lead)} in {tensor.name} but "
+                                f"{times(leading)} in {self.first_with(0)}", "INVALID_TENSOR")
                 leading = lead
                 sizes[0] = product(lead)
             for number, size in zip(tensor.axes, shape[extra:], strict=True):
                 if number == 0 and has_rows:
                     continue
                 if number in known and sizes[number] != size:
-                    raise Error(f"{self.name}: axis {self.axes[number].name} is {size} in {tensor.name} and "
-                                f"{sizes[number]} before it", "INVALID_TENSOR")
+                    raise Error(f"{self.name}: axis {self.axes[number].name} is {size} in {tensor.name} but "
+                                f"{sizes[number]} in {self.first_with(number)}", "INVALID_TENSOR")
                 sizes[number] = size
                 known.add(number)
         for number, size in enumerate(sizes):
@@ -107,10 +107,17 @@ class Graph:
                 raise Error(f"{self.name}: no input has axis {self.axes[number].name}, and it has no default size")
         return sizes, leading if leading is not None else sizes[:1]
 
+    def first_with(self, axis: int) -> str:
+        return next(tensor.name for tensor in self.inputs if axis in tensor.axes)
+
     def shape(self, tensor: Declared, sizes: Sequence[int], leading: Sequence[int]) -> tuple[int, ...]:
         """The shape of an output, from what sizes() gives."""
         return tuple(size for number in tensor.axes
                      for size in (leading if number == 0 else (sizes[number],)))
+
+
+def count_axes(count: int) -> str:
+    return f"{count} axis" if count == 1 else f"{count} axes"
 
 
 def times(numbers: Sequence[int]) -> str:
@@ -138,7 +145,7 @@ def retype(text: str, dtypes: Mapping[str, str]) -> str:
         for i in range(0, len(parts), 2):
             parts[i], count = re.subn(pattern, with_, parts[i])
             found += count
-        if not found and name not in DTYPES:
+        if not found:
             raise Error(f"the program declares no {name}")
         text = "".join(parts)
     return text
@@ -213,7 +220,9 @@ class Program:
             if graph.name == name:
                 return graph
         have = ", ".join(self.graphs) or "none"
-        raise Error(f"no graph {name}; the program has {have}" if name else f"the program has the graphs {have}: name one")
+        raise Error(f"no graph {name}; the program has {have}" if name else
+                    f'the program has the graphs {have}: name one, as graph="{self.graphs[0]}"' if self.graphs else
+                    "the program has no graph")
 
     def _read_graph(self, index: int) -> Graph:
         axes = [Axis(a.name.decode(), None if a.size < 0 else a.size)

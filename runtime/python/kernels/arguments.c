@@ -12,6 +12,22 @@ static const char *dtype_text(int32_t torch_dtype)
     return "another dtype";
 }
 
+static bool is_float(const char *dtype)
+{
+    return *dtype == 'f' || !strcmp(dtype, "bf16");
+}
+
+static bool fail_dtype(Call *call, const Declared *declared, int32_t torch_dtype)
+{
+    const char *given = dtype_text(torch_dtype), *wanted = fusec_dtype_name(declared->dtype);
+    if (!is_float(given) || !is_float(wanted))
+        return call_fail(call, "%s is %s, the graph declares %s", declared->name, given, wanted);
+    return call_fail(call,
+                     "%s is %s, the graph declares %s: cast it, or make the operator with "
+                     "dtypes={\"%s\": \"%s\"}",
+                     declared->name, given, wanted, declared->name, given);
+}
+
 static bool check_place(Call *call, int index, TorchTensor tensor)
 {
     const Declared *declared = &call->op->tensors[index];
@@ -23,10 +39,7 @@ static bool check_place(Call *call, int index, TorchTensor tensor)
     if (type != call->device_type || number != call->device_index)
         return call_fail(call, "%s is on another device than %s", declared->name,
                          call->op->tensors[0].name);
-    if (dtype != torch.dtypes[declared->dtype])
-        return call_fail(call, "%s is %s, the graph declares %s", declared->name, dtype_text(dtype),
-                         fusec_dtype_name(declared->dtype));
-    return true;
+    return dtype == torch.dtypes[declared->dtype] || fail_dtype(call, declared, dtype);
 }
 
 /* The strides with which the axes 0..count-1 are one axis; false: there are none. */
@@ -79,6 +92,15 @@ static const char *print_times(const int64_t *sizes, int count, char *text, size
     return text;
 }
 
+/* The first input that has the axis: its size was taken from there. */
+static const char *first_with(const Op *op, int axis)
+{
+    for (int i = 0; i < op->inputs; i++)
+        for (int j = 0; j < op->tensors[i].rank; j++)
+            if (op->tensors[i].axes[j] == axis) return op->tensors[i].name;
+    return "another input";
+}
+
 static bool read_lead(Call *call, int index, int count, const int64_t *sizes)
 {
     const Declared *declared = &call->op->tensors[index];
@@ -95,17 +117,18 @@ static bool read_lead(Call *call, int index, int count, const int64_t *sizes)
     for (int i = 0; same && i < count; i++) same = sizes[i] == call->lead[i];
     if (same) return true;
     char mine[160], others[160];
-    return call_fail(call, "axis %s is %s in %s and %s before it", call->op->axis_names[0],
+    return call_fail(call, "axis %s is %s in %s but %s in %s", call->op->axis_names[0],
                      print_times(sizes, count, mine, sizeof mine), declared->name,
-                     print_times(call->lead, call->leading, others, sizeof others));
+                     print_times(call->lead, call->leading, others, sizeof others),
+                     first_with(call->op, 0));
 }
 
 static bool read_size(Call *call, int index, int axis, int64_t size)
 {
     if (call->sizes[axis] >= 0 && call->sizes[axis] != size)
-        return call_fail(call, "axis %s is %" PRId64 " in %s and %" PRId64 " before it",
+        return call_fail(call, "axis %s is %" PRId64 " in %s but %" PRId64 " in %s",
                          call->op->axis_names[axis], size, call->op->tensors[index].name,
-                         call->sizes[axis]);
+                         call->sizes[axis], first_with(call->op, axis));
     call->sizes[axis] = size;
     return true;
 }
@@ -118,8 +141,8 @@ static bool read_shape(Call *call, int index, int rank, const int64_t *sizes, in
     const bool has_rows = declared->rank && declared->axes[0] == 0;
     *extra = rank - declared->rank;
     if (*extra < 0 || (*extra && !has_rows) || *extra >= FUSEC_MAX_RANK)
-        return call_fail(call, "%s has %d axes, the graph declares %d", declared->name, rank,
-                         declared->rank);
+        return call_fail(call, "%s has %d %s, the graph declares %d", declared->name, rank,
+                         rank == 1 ? "axis" : "axes", declared->rank);
     if (has_rows && !read_lead(call, index, *extra + 1, sizes)) return false;
     for (int i = has_rows; i < declared->rank; i++)
         if (!read_size(call, index, declared->axes[i], sizes[*extra + i])) return false;
@@ -144,7 +167,18 @@ bool call_describe(Call *call, int index, int extra, const int64_t *sizes, const
 
 static bool is_dense(const fusec_tensor *view)
 {
+    for (int i = 0; i < view->rank; i++)
+        if (!view->sizes[i]) return true;
     return !view->rank || view->sizes[view->rank - 1] <= 1 || view->strides[view->rank - 1] == 1;
+}
+
+static bool fail_stride(Call *call, int index)
+{
+    const fusec_tensor *view = &call->views[index];
+    const char *name = call->op->tensors[index].name;
+    return call_fail(
+        call, "the last axis of %s has stride %" PRId64 ", it must be 1: pass %s.contiguous()",
+        name, view->strides[view->rank - 1], name);
 }
 
 static bool read_tensor(Call *call, int index)
@@ -157,9 +191,10 @@ static bool read_tensor(Call *call, int index)
     if (!check_place(call, index, call->tensors[index]) ||
         !read_shape(call, index, (int)rank, sizes, &extra))
         return false;
-    if (call_describe(call, index, extra, sizes, strides) &&
-        (call->op->kind != OP_BACKWARD || is_dense(&call->views[index])))
-        return true;
+    if (call_describe(call, index, extra, sizes, strides)) {
+        if (is_dense(&call->views[index])) return true;
+        if (call->op->kind != OP_BACKWARD) return fail_stride(call, index);
+    }
     if (!copy_argument(call, index, (int)rank, sizes)) return false;
     torch.get_sizes(call->tensors[index], &sizes);
     torch.get_strides(call->tensors[index], &strides);

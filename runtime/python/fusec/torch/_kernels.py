@@ -72,26 +72,39 @@ class Slow:
 
 
 def check_tensors(graph: Graph, tensors: Sequence[torch.Tensor]) -> None:
+    """Devices and dtypes, with the messages of kernels/arguments.c."""
     for declared, tensor in zip(graph.inputs, tensors, strict=True):
         if tensor.device != tensors[0].device:
             raise Error(f"{graph.name}: {declared.name} is on another device than {graph.inputs[0].name}",
                         "INVALID_TENSOR")
         if tensor.dtype != DTYPES[declared.dtype]:
-            raise Error(f"{graph.name}: {declared.name} is {NAMES.get(tensor.dtype, 'another dtype')}, the graph "
-                        f"declares {declared.dtype}", "INVALID_TENSOR")
+            given = NAMES.get(tensor.dtype, str(tensor.dtype))
+            other = f': cast it, or make the operator with dtypes={{"{declared.name}": "{given}"}}'
+            both = tensor.dtype.is_floating_point and DTYPES[declared.dtype].is_floating_point and given in DTYPES
+            raise Error(f"{graph.name}: {declared.name} is {given}, the graph declares {declared.dtype}"
+                        f"{other if both else ''}", "INVALID_TENSOR")
 
 
 def view(tensor: torch.Tensor, declared: Declared) -> Tensor:
     return describe(tensor.data_ptr() or None, declared.dtype, tensor.shape, tensor.stride())
 
 
-def flat(tensor: torch.Tensor, declared: Declared, dense: bool) -> torch.Tensor:
-    """Leading axes as one; a copy where they do not lie evenly."""
+def flat(tensor: torch.Tensor, declared: Declared) -> torch.Tensor:
+    """Leading axes as one; a copy where they cannot be one."""
     if tensor.dim() > len(declared.axes):
         tensor = tensor.flatten(0, tensor.dim() - len(declared.axes))
-    if dense and tensor.dim() and tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
-        tensor = tensor.contiguous()
     return tensor
+
+
+def flat_input(graph: Graph, tensor: torch.Tensor, declared: Declared, copies: bool) -> torch.Tensor:
+    """An input as it is launched. A last axis that is not dense is copied, or else refused."""
+    tensor = flat(tensor, declared)
+    if not tensor.dim() or tensor.shape[-1] <= 1 or tensor.stride(-1) == 1 or not tensor.numel():
+        return tensor
+    if not copies:
+        raise Error(f"{graph.name}: the last axis of {declared.name} has stride {tensor.stride(-1)}, it must be 1: "
+                    f"pass {declared.name}.contiguous()", "INVALID_TENSOR")
+    return tensor.contiguous()
 
 
 def by_ctypes(program: Program, graph: Graph, kind: int, wanted_outputs: int) -> Callable[..., Any]:
@@ -133,9 +146,9 @@ def launch(slow: Slow, tensors: Sequence[torch.Tensor], scalars: list[float],
     if len(leading) > 1 and 0 in fixed:
         raise Error(f"{graph.name}: the graph's first axis, {graph.axes[0].name}, is no axis of rows: tensors have "
                     "the axes that it declares", "INVALID_TENSOR")
-    kept = [flat(tensor, t, kind == BACKWARD) for tensor, t in zip(tensors, graph.inputs, strict=True)]
+    kept = [flat_input(graph, tensor, t, kind == BACKWARD) for tensor, t in zip(tensors, graph.inputs, strict=True)]
     outputs = [describe(None, t.dtype, (), ()) if result is None or not wanted >> i & 1
-               else view(flat(result, t, False), t)
+               else view(flat(result, t), t)
                for i, (result, t) in enumerate(zip(results, graph.outputs, strict=True))]
     size = plan.workspace(slow.by_name(sizes))
     workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None

@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._library import Error
 from .. import graph_path
+from .._library import Error
+from .._program import Program
 from ._kernels import NAMES
 from ._op import Operator, op
 from ._packed import swiglu_packed
+from ._spec import to_program
 
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -20,17 +22,22 @@ FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 _made: dict[Any, Operator] = {}
 
 
+def rows_of(program: Program, dtype: torch.dtype) -> Program:
+    """A shipped program with rows of another dtype than bf16. With f64 it computes and returns f64 alone."""
+    return to_program(program, {"f32": "f64", "bf16": "f64"} if dtype == torch.float64 else {"bf16": NAMES[dtype]}, True)
+
+
 @torch.compiler.assume_constant_result    # traced code may ask for an operator that is yet to be made
 def make(name: str, outputs: tuple[str, ...], rows: torch.dtype, weights: torch.dtype, others: tuple[str, ...]) -> bool:
     key = name, outputs, rows, weights, others
     if key in _made:
         return True
-    if rows not in FLOATS or weights not in FLOATS:
-        raise Error(f"{name} takes float tensors, not {NAMES.get(rows, rows)} and {NAMES.get(weights, weights)}",
-                    "INVALID_TENSOR")
-    dtypes = {"f32": "f64", "bf16": "f64"} if rows == torch.float64 else {"bf16": NAMES[rows]}
-    dtypes |= {other: NAMES[weights] for other in others if weights != rows}
-    _made[key] = op(graph_path(name), outputs=outputs, dtypes=dtypes)
+    program = Program.open(graph_path(name))
+    for wrong, tensor in ((rows, program.declared[0].inputs[0].name), (weights, "weight" if "gamma" in others else others[-1:])):
+        if wrong not in FLOATS:
+            raise Error(f"{''.join(tensor)} is {NAMES.get(wrong, wrong)}: {name} takes float tensors", "INVALID_TENSOR")
+    _made[key] = op(rows_of(program, rows), outputs=outputs,
+                    dtypes={other: NAMES[weights] for other in others if weights != rows})
     return True
 
 
@@ -49,10 +56,11 @@ def dense(x: Tensor) -> Tensor:
 
 
 def as_rows(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The normalized axes as one."""
+    """The normalized axes as one, behind at least one axis of rows."""
     if tuple(x.shape[-len(shape):]) != tuple(shape):
         raise Error(f"a norm over {list(shape)} was given rows of {list(x.shape[-len(shape):])}", "INVALID_TENSOR")
-    return dense(x) if len(shape) == 1 else x.flatten(-len(shape))
+    rows = dense(x) if len(shape) == 1 else x.flatten(-len(shape))
+    return rows if rows.dim() > 1 else rows[None]
 
 
 # ---- norms ----
@@ -70,7 +78,7 @@ class LayerNorm(torch.nn.LayerNorm):
         else:
             y = shipped("layernorm", ("y",), x.dtype, weight.dtype, ("gamma", "beta"))(
                 rows, weight, self.bias.flatten(), eps=self.eps)
-        return y.view(x.shape) if len(self.normalized_shape) > 1 else y
+        return y.view(x.shape) if len(self.normalized_shape) > 1 or x.dim() == 1 else y
 
 
 class RMSNorm(torch.nn.RMSNorm):
@@ -99,7 +107,7 @@ class RMSNorm(torch.nn.RMSNorm):
             return shipped("rmsnorm_plain", ("y",), x.dtype)(rows, eps=self.epsilon(x)).view_as(x)
         y = shipped(self.graph(), ("y",), x.dtype, self.weight.dtype, ("gamma",))(
             rows, self.weight.flatten(), eps=self.epsilon(x))
-        return y.view(x.shape) if len(self.normalized_shape) > 1 else y
+        return y.view(x.shape) if len(self.normalized_shape) > 1 or x.dim() == 1 else y
 
     def extra_repr(self) -> str:
         return super().extra_repr() + (", zero_centered=True" if self.zero_centered else "")
@@ -193,6 +201,8 @@ def bias_gelu(x: Tensor, bias: Tensor, approximate: str = "none") -> Tensor:
     """gelu(x + bias). x : [..., N], bias : [N]; approximate: "none" or "tanh"."""
     if approximate not in ("none", "tanh"):
         raise Error(f"bias_gelu: approximate is none or tanh, not {approximate}")
+    if x.dim() == 1:
+        return bias_gelu(x[None], bias, approximate)[0]
     name = "bias_gelu" if approximate == "none" else "bias_gelu_tanh"
     return shipped(name, ("y",), x.dtype, bias.dtype, ("bias",))(dense(x), bias)
 
@@ -201,6 +211,8 @@ def swiglu(gate: Tensor, up: Tensor | None = None) -> Tensor:
     """silu(gate) * up. gate, up : [..., N]. With one tensor [..., 2 N] its halves are gate and up; they are not copied."""
     if up is None and gate.shape[-1] % 2:
         raise Error(f"swiglu: {gate.shape[-1]} columns have no halves", "INVALID_TENSOR")
+    if gate.dim() == 1:
+        return swiglu(gate[None], None if up is None else up[None])[0]
     if up is None and type(gate) is Tensor and gate.dtype in FLOATS:
         return swiglu_packed(dense(gate))
     if up is None:
@@ -252,6 +264,8 @@ def softmax(x: Tensor, scale: float = 1.0, *, causal: bool = False, mask: Tensor
     sink     [H], with x : [B, H, Q, K]: a score of each head that takes weight and gives no value"""
     if (mask is not None or sink is not None) and x.dim() != 4:
         raise Error(f"softmax with a mask or sink takes scores [B, H, Q, K], not {list(x.shape)}", "INVALID_TENSOR")
+    if x.dim() == 1 + causal:
+        return softmax(x[None], scale, causal=causal)[0]
     kind = "_masked" if mask is not None else "_causal" if causal else ""
     others = [] if mask is None else [plain_mask(x, mask, causal)]
     if sink is not None:
@@ -272,8 +286,12 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, l
     A target that is no class makes the loss NaN."""
     if reduction not in ("mean", "sum", "none"):
         raise Error(f"cross_entropy: reduction is mean, sum or none, not {reduction}")
+    if logits.dim() == 1:
+        loss = cross_entropy(logits[None], target[None], ignore_index=ignore_index, label_smoothing=label_smoothing,
+                             z_loss=z_loss, reduction=reduction)
+        return loss[0] if reduction == "none" else loss
     name = "cross_entropy" if reduction == "mean" else "cross_entropy_rows"
-    loss: Tensor = shipped(name, ("loss",), logits.dtype)(
+    loss = shipped(name, ("loss",), logits.dtype)(
         dense(logits), target, ignore_index=ignore_index, smoothing=label_smoothing, z_loss=z_loss)
     return loss.sum() if reduction == "sum" else loss
 

@@ -17,12 +17,13 @@ from operator import itemgetter
 from typing import Any, Protocol, cast
 
 import torch
+from torch.autograd import forward_ad
 
 from .._library import Error
 from .._program import Graph, Program
 from . import _kernels
 from ._kernels import DTYPES
-from ._spec import Backward, Source, fake, join, op_name, schema, to_program
+from ._spec import Backward, Source, dtype_names, fake, join, op_name, schema, to_program, written
 
 _library = torch.library.Library("fusec", "FRAGMENT")
 _operators: dict[str, Any] = {}
@@ -252,6 +253,8 @@ def second(join: Join) -> Callable[..., Any]:
     every = (1 << len(join.back.graph.outputs)) - 1
 
     class Once(torch.autograd.Function):
+        generate_vmap_rule = True
+
         @staticmethod
         def forward(*arguments: Any) -> Any:
             return as_tuple(join.backward(*arguments, every))
@@ -267,6 +270,9 @@ def second(join: Join) -> Callable[..., Any]:
                 "inputs alone has one" if hidden else f"{join.back.graph.name} has no backward pass"))
 
     def again(tensors: Sequence[torch.Tensor], scalars: Sequence[Any]) -> tuple[Any, ...]:
+        # A gradient may be a view of any kind; operators without a mask copy none.
+        tensors = [tensor.contiguous() if feed.kind == "gradient" else tensor
+                   for feed, tensor in zip(join.back.feeds, tensors, strict=True)]
         if not made:
             made.append(free_form(join) if hidden else op(join.back.program, graph=join.back.graph.name))
         twice = made[0]
@@ -288,6 +294,8 @@ def functional(join: Join, again: Callable[..., Any]) -> Any:
     order = join.order(join.computed)
 
     class Functional(torch.autograd.Function):
+        generate_vmap_rule = True
+
         @staticmethod
         def forward(*arguments: Any) -> Any:
             return as_tuple(join.forward(*arguments))
@@ -316,6 +324,8 @@ def explain(why: Exception, graph: Graph | None = None, inputs: Sequence[Any] = 
         for declared, given in zip(graph.inputs, inputs, strict=False):
             if not isinstance(given, torch.Tensor):
                 return Error(f"{graph.name}: {declared.name} is a {type(given).__name__}, not a tensor")
+        if isinstance(why, NotImplementedError) and "jvp" in str(why):    # of an autograd.Function under hessian
+            return no_forward_mode(graph)
     return Error(str(why), "INVALID_TENSOR") if type(why) is RuntimeError else why
 
 
@@ -324,6 +334,18 @@ def autocast(graph: Graph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]
     plain = (torch.float32, torch.float16, torch.bfloat16)
     return [tensor.to(want) if tensor.dtype in plain and want in plain and tensor.dtype != want else tensor
             for tensor, want in zip(inputs, [DTYPES[t.dtype] for t in graph.inputs], strict=True)]
+
+
+def no_forward_mode(graph: Graph) -> Error:
+    return Error(f"{graph.name}: forward-mode derivatives (torch.func.jvp, jacfwd, hessian) are not supported; "
+                 "torch.func.vjp and jacrev are", "UNSUPPORTED")
+
+
+def refuse_tangents(graph: Graph, inputs: Sequence[Any]) -> None:
+    """No operator has a rule for forward mode: torch would take its derivative for zero."""
+    for tensor in inputs:
+        if isinstance(tensor, torch.Tensor) and forward_ad.unpack_dual(tensor).tangent is not None:
+            raise no_forward_mode(graph)
 
 
 def shard_rules() -> None:
@@ -374,6 +396,8 @@ def front(graph: Graph, raw: Any, join: Join | None, ways: tuple[Any, Any, Any] 
             return traced(inputs, values, formula)
         if unsharded and "torch.distributed.tensor" in modules:
             shard_rules()
+        if forward_ad._current_level >= 0:
+            refuse_tangents(graph, inputs)
         try:
             if functorch():
                 return traced(inputs, values, transformed)
@@ -402,7 +426,7 @@ def numbers(graph: Graph, outputs: Sequence[str] | None) -> tuple[int, ...]:
 
 def op(program: Source, backward: Source | None = None, *, graph: str | None = None,
        backward_graph: str | None = None, outputs: Sequence[str] | None = None,
-       dtypes: Mapping[str, str | torch.dtype] | None = None) -> Operator:
+       dtypes: Mapping[Any, str | torch.dtype] | None = None) -> Operator:
     """A torch operator of a graph.
 
         layer_norm = fusec.torch.op("layernorm.fuse", backward="layernorm_bwd.fuse")
@@ -425,7 +449,7 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
     dense. The call returns the output, or a tuple of several. The CPU evaluator computes CPU tensors.
     Raises fusec.Error for a program with errors, tensors that do not fit, or a gradient that does not exist.
     """
-    given = dict(dtypes or {})
+    given = dtype_names(dtypes or {})
     forward = to_program(program, given)
     declared = forward.graph(graph or forward_graph(forward))
     wanted = numbers(declared, outputs)
@@ -454,7 +478,7 @@ def forward_graph(program: Program) -> str | None:
 
 
 def find_backward(forward: Program, graph: Graph, backward: Source | None, name: str | None,
-                  dtypes: Mapping[str, Any]) -> tuple[Backward | None, str]:
+                  dtypes: Mapping[str, str]) -> tuple[Backward | None, str]:
     """The backward pass, given or derived; else why there is none."""
     if backward is not None:
         program = to_program(backward, dtypes, optional=True)
@@ -470,7 +494,7 @@ def find_backward(forward: Program, graph: Graph, backward: Source | None, name:
 
 def describe(graph: Graph, wanted: Sequence[int]) -> str:
     def tensor(t: Any) -> str:
-        return f"{t.name} : {t.dtype}[{', '.join(graph.axes[i].name for i in t.axes)}]"
+        return f"{t.name} : {written(graph, t)}"
 
     lines = [f"{graph.name} of fusec, inputs by position or name, scalars by keyword.", ""]
     lines += [f"    {tensor(t)}" for t in graph.inputs]

@@ -32,7 +32,7 @@ def into(program: Source, graph: str, dtypes: dict[str, str]) -> Any:
 
 
 def make(dtype: torch.dtype) -> Any:
-    dtypes = {"f32": "f64", "bf16": "f64"} if dtype == torch.float64 else {"bf16": NAMES[dtype]}
+    dtypes = {"bf16": NAMES[dtype]}
     path = graph_path("swiglu")
     forward = op(path, outputs=["y"], dtypes=dtypes)
     backward = into(path, "swiglu_bwd", dtypes)

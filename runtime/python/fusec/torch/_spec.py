@@ -9,30 +9,37 @@ from typing import Any
 import torch
 
 from .._library import Error
-from .._program import Declared, Graph, Program
-from ._kernels import DTYPES, NAMES
+from .._program import Declared, Graph, Program, count_axes
+from ._kernels import DTYPES, NAMES, check_tensors
 
 Source = str | os.PathLike[str] | Program
 
 
-def to_program(source: Source, dtypes: Mapping[str, Any], optional: bool = False) -> Program:
+def dtype_names(dtypes: Mapping[Any, Any]) -> dict[str, str]:
+    """The argument `dtypes` of op with fusec's names for torch's dtypes."""
+    for dtype in (*dtypes, *dtypes.values()):
+        if not isinstance(dtype, str) and dtype not in NAMES:
+            raise Error(f"dtypes: {dtype} is no dtype of fusec; there are {', '.join(DTYPES)}")
+    return {key if isinstance(key, str) else NAMES[key]: value if isinstance(value, str) else NAMES[value]
+            for key, value in dtypes.items()}
+
+
+def to_program(source: Source, names: Mapping[str, str], optional: bool = False) -> Program:
     """A program from a path, a text (it has a brace), or a program; with other dtypes.
 
-    `optional`: names that the program does not declare are passed over, and dx follows x."""
+    `optional`: keys that the program does not have are passed over, and dx follows x."""
     if isinstance(source, Program):
         program = source
     elif isinstance(source, str) and "{" in source:
         program = Program(source)
     else:
         program = Program.open(source)
-    if not dtypes:
-        return program
-    names = {name: dtype if isinstance(dtype, str) else NAMES[dtype] for name, dtype in dtypes.items()}
     if optional:
         declared = {t.name for graph in program.declared for t in (*graph.inputs, *graph.outputs)}
         tensors = {name: dtype for name, dtype in names.items() if name not in DTYPES}
         gradients = {f"d{name}": dtype for name, dtype in tensors.items()}
-        names = {name: dtype for name, dtype in names.items() if name in DTYPES} | {
+        present = set(re.findall(r"\w+", re.sub(r"#[^\n]*", "", program.text)))
+        names = {name: dtype for name, dtype in names.items() if name in DTYPES and name in present} | {
             name: dtype for name, dtype in (gradients | tensors).items() if name in declared}
     return program.with_dtypes(names)
 
@@ -76,6 +83,7 @@ def join(forward: Graph, program: Program, graph: Graph) -> Backward:
         of = differentiated(tensor.name, inputs)
         if of is None:
             raise Error(f"{graph.name}: {tensor.name} is the gradient of no input of {forward.name}")
+        check_gradient(forward, graph, feeds, forward.inputs[inputs[of]], tensor)
         gradients[inputs[of]] = number
     for twin, other in twins(program, graph).items():
         gradients = [other if number == twin else number for number in gradients]
@@ -111,8 +119,29 @@ def check_alike(forward: Graph, graph: Graph, feed: Feed, tensor: Declared) -> N
     if feed.kind != "gradient" and theirs.dtype != tensor.dtype:
         raise Error(f"{graph.name}: {tensor.name} is {tensor.dtype}, {forward.name} has it as {theirs.dtype}")
     if len(theirs.axes) != len(tensor.axes):
-        raise Error(f"{graph.name}: {tensor.name} has {len(tensor.axes)} axes, in {forward.name} it has "
+        of = f"{theirs.name} has" if feed.kind == "gradient" else "it has"
+        raise Error(f"{graph.name}: {tensor.name} has {count_axes(len(tensor.axes))}, in {forward.name} {of} "
                     f"{len(theirs.axes)}")
+
+
+def check_gradient(forward: Graph, graph: Graph, feeds: Sequence[Feed], of: Declared, gradient: Declared) -> None:
+    """A gradient has the axes of its tensor, whatever the backward graph calls them, and is of floats. torch casts it
+    to the tensor's dtype."""
+    known: dict[int, set[int]] = {}    # axes of the backward graph: those of the forward graph
+    for feed, tensor in zip(feeds, graph.inputs, strict=True):
+        theirs = (forward.inputs if feed.kind == "input" else forward.outputs)[feed.index]
+        for mine, other in zip(tensor.axes, theirs.axes, strict=True):
+            known.setdefault(mine, set()).add(other)
+    fits = len(of.axes) == len(gradient.axes) and all(
+        other in known.get(mine, {other}) for mine, other in zip(gradient.axes, of.axes, strict=True))
+    if not fits or not DTYPES[gradient.dtype].is_floating_point:
+        raise Error(f"{graph.name}: {gradient.name} is {written(graph, gradient)}, but {of.name} is {written(forward, of)} "
+                    f"in {forward.name}: a gradient has its tensor's axes and a dtype of floats")
+
+
+def written(graph: Graph, tensor: Declared) -> str:
+    """f32[M, N]"""
+    return f"{tensor.dtype}[{', '.join(graph.axes[i].name for i in tensor.axes)}]"
 
 
 def scalars_of(forward: Graph, graph: Graph) -> tuple[int | float, ...]:
@@ -176,13 +205,7 @@ def fake(graph: Graph, wanted: Sequence[int], mask: bool = False) -> Any:
 
     def shapes_of(*arguments: Any) -> Any:
         tensors = arguments[:inputs]
-        for tensor, declared in zip(tensors, graph.inputs, strict=True):
-            if tensor.device != tensors[0].device:
-                raise Error(f"{graph.name}: {declared.name} is on another device than {graph.inputs[0].name}",
-                            "INVALID_TENSOR")
-            if tensor.dtype != DTYPES[declared.dtype]:
-                raise Error(f"{graph.name}: {declared.name} is {NAMES.get(tensor.dtype, tensor.dtype)}, the graph "
-                            f"declares {declared.dtype}", "INVALID_TENSOR")
+        check_tensors(graph, tensors)
         sizes, leading = graph.sizes([tensor.shape for tensor in tensors])
         outputs = range(len(graph.outputs)) if mask else wanted
         results = [torch.empty(
