@@ -190,3 +190,16 @@ int meeting_places(const Graph *g, const Kernel *k, const Sizes *sizes, Node red
     const int threads = reduces_part(g, k, reduction) ? block_threads(g, k, sizes, reduction) : 0;
     return threads ? block_places(k, threads) : 0;
 }
+
+bool copies_stray_bytes(const Kernel *k, int64_t columns)
+{
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        bool copied = is_staged(load) && !is_hoisted(load) && load->access == ACCESS_VECTOR;
+        bool whole = is_whole_blocks(columns, load->dtype);
+        bool blocks = is_copied_by_lines(k) ? k->vec * dtype_info[load->dtype].bytes < 16
+                                            : has_copy_warp(k) && !whole;
+        if (copied && blocks) return true;
+    }
+    return false;
+}

@@ -100,7 +100,7 @@ static int covering_tiles(const Scheduler *s, const Kernel *k)
     return vectors ? (int)ceil_div(vectors, k->threads_per_row) : 1;
 }
 
-static Schedule read_schedule(const Scheduler *s, const Kernel *k)
+Schedule read_schedule(const Scheduler *s, const Kernel *k)
 {
     Schedule schedule = {
         .any = true,
@@ -446,64 +446,4 @@ bool fit_schedule(Scheduler *s, Kernel *k)
         s->problem = arena_format(s->arena, "%s: this kernel cannot have it (%s)",
                                   key_info[other].name, key_info[other].meaning);
     return !s->problem;
-}
-
-/* ---- the schedules of a plan ---- */
-
-static int by_index(const void *left, const void *right)
-{
-    const Kernel *const *a = left, *const *b = right;
-    if ((*a)->part != (*b)->part) return (*a)->part - (*b)->part;
-    return (*a)->index - (*b)->index;
-}
-
-/* The kernels that walk rows, a part after the other, as they were cut. */
-static const Kernel **list_walkers(Arena *arena, const Plan *plan, int *count)
-{
-    const Kernel **walkers = NEW_ARRAY(arena, const Kernel *, plan->kernel_count + 1);
-    *count = 0;
-    for (int i = 0; i < plan->kernel_count; i++)
-        if (walks_rows(&plan->kernels[i])) walkers[(*count)++] = &plan->kernels[i];
-    qsort(walkers, (size_t)*count, sizeof *walkers, by_index);
-    return walkers;
-}
-
-const Kernel *walker_at(Arena *arena, const Plan *plan, int place)
-{
-    int count;
-    const Kernel **walkers = list_walkers(arena, plan, &count);
-    return place >= 0 && place < count ? walkers[place] : NULL;
-}
-
-static int64_t work_of(const Plan *plan, const Kernel *k)
-{
-    const Analysis *a = plan->analysis;
-    if (a->part_count) a = a->parts[k->part];
-    int64_t rows = axes_size(&a->sizes, k->rows | k->kept);
-    return (row_bytes(k) + 1) * axes_size(&a->sizes, k->columns) * (rows > 0 ? rows : 1);
-}
-
-int main_walker(Arena *arena, const Plan *plan)
-{
-    int count, best = -1;
-    const Kernel **walkers = list_walkers(arena, plan, &count);
-    for (int i = 0; i < count; i++)
-        if (best < 0 || work_of(plan, walkers[i]) > work_of(plan, walkers[best])) best = i;
-    return best;
-}
-
-const char *complete_schedule(Arena *arena, const Plan *plan)
-{
-    int count;
-    const Kernel **walkers = list_walkers(arena, plan, &count);
-    Text *text = text_new(arena);
-    for (int i = 0; i < count; i++) {
-        const Analysis *a = plan->analysis;
-        if (a->part_count) a = a->parts[walkers[i]->part];
-        const Scheduler s = reading_scheduler(arena, a, &plan->target);
-        const Schedule schedule = read_schedule(&s, walkers[i]);
-        bool next = i && walkers[i]->part != walkers[i - 1]->part;
-        text_print(text, "%s%s", next ? "/" : i ? "+" : "", schedule_text(arena, &schedule));
-    }
-    return text_string(text);
 }

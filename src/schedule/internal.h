@@ -9,11 +9,13 @@
  *   propose.c         the schedules of a kernel that are worth a look
  *   choose.c          the best of them: a measured one of the target's table, or the model's
  *   table.c           the target's table
- *   cost.c            the model
+ *   cost.c, operations.c
+ *                     the model
  *   fit.c, shape.c, homes.c, keep.c, convert.c, shared_memory.c, max_ctas.c, registers.c
  *                     the kernel that a schedule makes, or why it cannot be
  *   refusals.c        why a schedule that was asked for cannot be
- *   alternatives.c    the other schedules of a plan
+ *   alternatives.c, walkers.c, explain_cuts.c
+ *                     the other schedules of a plan; its own as a text; why it has several kernels
  *   finish.c, build_launch.c
  *                     the kernel that adds partials; grids, arguments, workspace */
 #ifndef FUSEC_SCHEDULING_H
@@ -86,6 +88,9 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target);
 /* One to ask about a plan that is made. */
 Scheduler reading_scheduler(Arena *arena, const Analysis *a, const Target *target);
+/* explain_cuts.c: says for every reduction that ends a kernel why it does, once for those with the
+ * same reason. */
+void explain_cuts(Scheduler *s, Plan *plan);
 /* Cuts the graph as it was cut for a kernel. False: s->problem. */
 bool cut_alike(Scheduler *s, const Kernel *k);
 /* Chooses the schedules of all kernels; whether some kernel is as that asks. */
@@ -181,11 +186,14 @@ const char *class_of(const Scheduler *s, const Kernel *k); /* as tables name it,
 const char *row_type(const Kernel *k);
 const char *find_tuned(const Scheduler *s, const Kernel *k); /* a schedule's text; NULL: none */
 
-/* ---- cost.c ---- */
+/* ---- operations.c ---- */
 
 double element_operations(const Scheduler *s, const Kernel *k); /* in those of an addition */
 double repeated_operations(const Scheduler *s,
                            const Kernel *k); /* costly ones that later phases need again */
+
+/* ---- cost.c ---- */
+
 double kernel_time(const Scheduler *s, const Kernel *k); /* ns, for rows that are many */
 double plan_time(const Scheduler *s);                    /* of all kernels */
 int64_t ring_bytes(const Target *target); /* of rows that an SM's rings are to hold */
@@ -194,6 +202,7 @@ int64_t ring_bytes(const Target *target); /* of rows that an SM's rings are to h
 
 /* Makes a kernel of the schedule in s->forced; false: s->problem. */
 bool fit_schedule(Scheduler *s, Kernel *k);
+Schedule read_schedule(const Scheduler *s, const Kernel *k); /* the complete one that makes it */
 void map_finish(const Scheduler *s, Kernel *k); /* after the kernel whose partials it adds */
 
 /* ---- shape.c ---- */

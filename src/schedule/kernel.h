@@ -491,18 +491,7 @@ static inline bool is_lined_up(const Kernel *k, const Load *load)
 }
 /* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15
  * bytes before a row are read, and by a copy warp behind it. */
-static inline bool copies_stray_bytes(const Kernel *k, int64_t columns)
-{
-    for (int i = 0; i < k->load_count; i++) {
-        const Load *load = &k->loads[i];
-        bool copied = is_staged(load) && !is_hoisted(load) && load->access == ACCESS_VECTOR;
-        bool whole = is_whole_blocks(columns, load->dtype);
-        bool blocks = is_copied_by_lines(k) ? k->vec * dtype_info[load->dtype].bytes < 16
-                                            : has_copy_warp(k) && !whole;
-        if (copied && blocks) return true;
-    }
-    return false;
-}
+bool copies_stray_bytes(const Kernel *k, int64_t columns);
 /* Whether a phase reads what of a row an earlier one has read. */
 bool reads_rows_again(const Kernel *k);
 const char *family_name(Family family); /* "grid-stride" */
