@@ -492,8 +492,7 @@ static inline bool is_lined_up(const Kernel *k, const Load *load)
 /* Whether its copies take whole blocks of 16 bytes of rows that begin anywhere in one: so up to 15
  * bytes before a row are read, and by a copy warp behind it. */
 bool copies_stray_bytes(const Kernel *k, int64_t columns);
-/* Whether a phase reads what of a row an earlier one has read. */
-bool reads_rows_again(const Kernel *k);
+bool reads_rows_again(const Kernel *k); /* in a later phase */
 const char *family_name(Family family); /* "grid-stride" */
 /* What the shared memory of a kernel with `limit_ctas` is for. */
 const char *reserve_text(Arena *arena, const Kernel *k);
