@@ -12,10 +12,10 @@ HEAD = """\
 <!-- Made by docs/generate from the docstrings of runtime/python/fusec: edit those, then `make pages`. -->
 
 This page lists the public names of the package with their signatures. [pytorch.md](../howto/pytorch.md) shows how to install
-and use it. `fusec` needs neither torch nor numpy until a program runs on arrays; `fusec.torch` needs torch 2.7 or later.
+and use it. `fusec` needs numpy only to run programs on arrays, and never torch; `fusec.torch` needs torch 2.7 or later.
 
 Two environment variables choose what the package runs. `FUSEC_LIBRARY` is the path of a libfusec other than the package's own.
-`FUSEC_TORCH_KERNELS=ctypes` makes torch operators call libfusec by ctypes instead of by kernels in C.
+`FUSEC_TORCH_KERNELS=ctypes` makes torch operators call libfusec by ctypes instead of through the operator wrappers in C, which is slower.
 
 """
 

@@ -14,7 +14,9 @@ MAX_RANK = 8
 
 
 class Error(ValueError, RuntimeError):
-    """An error of the library, with its message. `status` is the name of the fusec_status: "INVALID_TENSOR"."""
+    """An error of the library, with its message. `status` is the name of the fusec_status: "INVALID_TENSOR".
+
+    A call in code that torch.compile made raises a plain RuntimeError with the same message."""
 
     __module__ = "fusec"    # as tracebacks show it
 

@@ -76,7 +76,8 @@ class Graph:
         """The size of each axis, and the leading axes that the first one stands for, from the inputs' shapes.
 
         An input may have more leading axes than the graph declares. They count as rows: together with the axis that
-        follows them they are the graph's first axis.
+        follows them they are the graph's first axis. For [M, N], x of [2, 3, 64] gives M = 6, N = 64, leading (2, 3):
+        ([6, 64], [2, 3]).
         """
         sizes = [-1 if axis.size is None else axis.size for axis in self.axes]
         known: set[int] = set()
@@ -249,7 +250,8 @@ class Program:
              save: Sequence[str] | str = "auto") -> "Program":
         """The backward pass as a program with one graph, NAME_bwd, as `fusec grad` prints it. Its text is `.text`.
 
-        of      the outputs that are differentiated; None: all of floats but statistics
+        of      the outputs that are differentiated; None: all of floats but statistics. A statistic is the result of a
+                reduction that other outputs are computed from, such as mean or rstd
         wrt     the inputs that get a gradient; None: all tensors of floats
         save    the outputs that the backward pass takes as inputs, or "none"; "auto": those with which it costs least
 

@@ -169,7 +169,7 @@ class GroupNorm(torch.nn.GroupNorm):
 
 def ada_layer_norm(x: Tensor, shift: Tensor, scale: Tensor, eps: float = 1e-6) -> Tensor:
     """Adaptive layer norm: (x - mean) * rstd * (1 + scale) + shift. x : [B, T, C]; shift, scale : [B, C]."""
-    return shipped("adaln", ("y",), x.dtype, scale.dtype, ("shift", "scale"))(dense(x), shift, scale, eps=eps)
+    return shipped("adaln", ("y",), x.dtype, scale.dtype, ("shift", "scale"))(dense(x), dense(shift), dense(scale), eps=eps)
 
 
 def gate_ada_layer_norm(x: Tensor, residual: Tensor, gate: Tensor, shift: Tensor, scale: Tensor,
@@ -177,7 +177,7 @@ def gate_ada_layer_norm(x: Tensor, residual: Tensor, gate: Tensor, shift: Tensor
     """h = residual + gate * x, and y, the adaptive layer norm of h. Returns h, y. x, residual : [B, T, C];
     gate, shift, scale : [B, C]."""
     operator = shipped("adaln_gate", ("h", "y"), x.dtype, scale.dtype, ("gate", "shift", "scale"))
-    return operator(dense(x), dense(residual), gate, shift, scale, eps=eps)
+    return operator(dense(x), dense(residual), dense(gate), dense(shift), dense(scale), eps=eps)
 
 
 class AdaLayerNorm(torch.nn.Module):
@@ -204,7 +204,7 @@ def bias_gelu(x: Tensor, bias: Tensor, approximate: str = "none") -> Tensor:
     if x.dim() == 1:
         return bias_gelu(x[None], bias, approximate)[0]
     name = "bias_gelu" if approximate == "none" else "bias_gelu_tanh"
-    return shipped(name, ("y",), x.dtype, bias.dtype, ("bias",))(dense(x), bias)
+    return shipped(name, ("y",), x.dtype, bias.dtype, ("bias",))(dense(x), dense(bias))
 
 
 def swiglu(gate: Tensor, up: Tensor | None = None) -> Tensor:
@@ -261,7 +261,7 @@ def softmax(x: Tensor, scale: float = 1.0, *, causal: bool = False, mask: Tensor
     causal   x : [..., Q, K]. A query sees no later key, and the last query sees all
     mask     a bool tensor [Q, K], [B, Q, K] or [B, 1, Q, K], true where a query sees a key, with x : [B, H, Q, K]. A
              query that sees no key has zeros
-    sink     [H], with x : [B, H, Q, K]: a score of each head that takes weight and gives no value"""
+    sink     [H], with x : [B, H, Q, K]: an extra learned score per head that only joins the denominator"""
     if (mask is not None or sink is not None) and x.dim() != 4:
         raise Error(f"softmax with a mask or sink takes scores [B, H, Q, K], not {list(x.shape)}", "INVALID_TENSOR")
     if x.dim() == 1 + causal:
@@ -270,7 +270,7 @@ def softmax(x: Tensor, scale: float = 1.0, *, causal: bool = False, mask: Tensor
     others = [] if mask is None else [plain_mask(x, mask, causal)]
     if sink is not None:
         operator = shipped(f"softmax_sink{kind}", ("y",), x.dtype, sink.dtype, ("sink",))
-        return operator(dense(x), *others, sink, scale=scale)
+        return operator(dense(x), *others, dense(sink), scale=scale)
     return shipped(f"softmax{kind}", ("y",), x.dtype)(dense(x), *others, scale=scale)
 
 
@@ -292,7 +292,7 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, l
         return loss[0] if reduction == "none" else loss
     name = "cross_entropy" if reduction == "mean" else "cross_entropy_rows"
     loss = shipped(name, ("loss",), logits.dtype)(
-        dense(logits), target, ignore_index=ignore_index, smoothing=label_smoothing, z_loss=z_loss)
+        dense(logits), dense(target), ignore_index=ignore_index, smoothing=label_smoothing, z_loss=z_loss)
     return loss.sum() if reduction == "sum" else loss
 
 

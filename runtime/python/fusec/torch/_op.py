@@ -434,19 +434,21 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
 
     program         a path, a text, or a fusec.Program
     backward        the same for the backward pass. Its inputs are inputs and outputs of the forward graph, under
-                    their names, and dy for output y; its output dx is the gradient of x. None: the graph NAME_bwd of
-                    the same program, else the derivative that fusec makes. Where there is none, an input that
-                    requires grad is an error
+                    their names, and dy for output y; its output dx is the gradient of x. Without this argument op
+                    takes the graph NAME_bwd of the same program, or else derives a backward pass. If fusec cannot
+                    derive one, a call with an input that requires grad fails
     graph           the graph's name, where the program has several
     backward_graph  that of the backward program
     outputs         the names of the outputs that calls return, in the graph's order; None: all. Others are computed
                     only where the backward pass needs them
     dtypes          other dtypes than those declared: {"bf16": torch.float16} replaces one everywhere,
-                    {"gamma": "f32"} changes one tensor and its gradient
+                    {"gamma": "f32"} changes one tensor and its gradient. A key that the program does not have is an
+                    error
 
-    A call takes tensors by position or name, in the graph's dtypes and all on one device, and scalars by keyword.
-    Leading axes beyond those declared are more rows. A tensor may be a view with any strides if its last axis is
-    dense. The call returns the output, or a tuple of several. The CPU evaluator computes CPU tensors.
+    A call takes tensors by position or name and scalars by keyword. All tensors are on one device and have the
+    dtypes that the graph declares. Leading axes beyond those declared are more rows. The last axis of a tensor must
+    have stride 1. Other views are read in place, but if the leading axes cannot be merged into one with a single
+    stride, the call copies the view. The call returns the output, or a tuple of several. The CPU evaluator computes CPU tensors.
     Raises fusec.Error for a program with errors, tensors that do not fit, or a gradient that does not exist.
     """
     given = dtype_names(dtypes or {})
