@@ -236,8 +236,8 @@ def test_what_is_refused(x):
     for message, call in {
         "norm over .32. was given rows of .16.": lambda: ft.LayerNorm(WIDTH)(x[..., :16]),
         "31 columns have no halves": lambda: ft.swiglu(x[..., :31]),
-        "x is i64: layernorm takes float tensors": lambda: ft.LayerNorm(WIDTH)(x.long()),
-        "bias is i64: bias_gelu takes float tensors": lambda: ft.bias_gelu(x, x[0, 0].long()),
+        "x is i64: layernorm takes f64, f32, f16 or bf16": lambda: ft.LayerNorm(WIDTH)(x.long()),
+        "bias is i64: bias_gelu takes f64, f32, f16 or bf16": lambda: ft.bias_gelu(x, x[0, 0].long()),
         "x is torch.complex64: cross_entropy takes float": lambda: ft.cross_entropy(x.to(torch.complex64), x),
         "approximate is none or tanh": lambda: ft.bias_gelu(x, x[0, 0], "fast"),
         "reduction is mean, sum or none": lambda: ft.cross_entropy(x, x, reduction="max"),

@@ -16,7 +16,7 @@ MAX_RANK = 8
 class Error(ValueError, RuntimeError):
     """An error of the library, with its message. `status` is the name of the fusec_status: "INVALID_TENSOR".
 
-    A call in code that torch.compile made raises a plain RuntimeError with the same message."""
+    Under torch.compile an error is another RuntimeError with this message in it."""
 
     __module__ = "fusec"    # as tracebacks show it
 

@@ -35,7 +35,7 @@ def make(name: str, outputs: tuple[str, ...], rows: torch.dtype, weights: torch.
     program = Program.open(graph_path(name))
     for wrong, tensor in ((rows, program.declared[0].inputs[0].name), (weights, "weight" if "gamma" in others else others[-1:])):
         if wrong not in FLOATS:
-            raise Error(f"{''.join(tensor)} is {NAMES.get(wrong, wrong)}: {name} takes float tensors", "INVALID_TENSOR")
+            raise Error(f"{''.join(tensor)} is {NAMES.get(wrong, wrong)}: {name} takes f64, f32, f16 or bf16", "INVALID_TENSOR")
     _made[key] = op(rows_of(program, rows), outputs=outputs,
                     dtypes={other: NAMES[weights] for other in others if weights != rows})
     return True
