@@ -165,7 +165,8 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
              is_grouped(k) ? ", another receives from the other CTAs" : "", kernel_threads(k) / 32);
     else if (is_grouped(k))
         line(out, "    one more warp receives from the other CTAs");
-    if (is_paced(k)) line(out, "    if all rows together exceed L2, copies are paced to the rate of memory");
+    if (is_paced(k))
+        line(out, "    if all rows together exceed L2, copies are paced to the rate of memory");
 }
 
 /* How a persistent kernel fills the GPU; clusters leave some SMs idle. */
