@@ -238,7 +238,7 @@ def test_what_is_refused(x):
         "31 columns have no halves": lambda: ft.swiglu(x[..., :31]),
         "x is i64: layernorm takes f64, f32, f16 or bf16": lambda: ft.LayerNorm(WIDTH)(x.long()),
         "bias is i64: bias_gelu takes f64, f32, f16 or bf16": lambda: ft.bias_gelu(x, x[0, 0].long()),
-        "x is torch.complex64: cross_entropy takes float": lambda: ft.cross_entropy(x.to(torch.complex64), x),
+        "x is torch.complex64: cross_entropy takes f64": lambda: ft.cross_entropy(x.to(torch.complex64), x),
         "approximate is none or tanh": lambda: ft.bias_gelu(x, x[0, 0], "fast"),
         "reduction is mean, sum or none": lambda: ft.cross_entropy(x, x, reduction="max"),
         "label is f32, the graph declares i64": lambda: ft.cross_entropy(x, x[..., 0]),
