@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The syntax files of editors/ colour each token of the examples as what the scanner says it is.
+"""The syntax files of grammar/editors/ colour each token of the examples as what the scanner says it is.
 
 fusec emit --emit=tokens says what a token is. The TextMate grammar is applied here, the Vim syntax by Vim where there is one.
 """
@@ -120,7 +120,7 @@ def every_word():
 
 def vim_groups(files):
     """For each file the Vim group of each token."""
-    script = ["set nocompatible", "if !has('syntax') | cquit | endif", f"set runtimepath^={ROOT}/editors/vim", "syntax on",
+    script = ["set nocompatible", "if !has('syntax') | cquit | endif", f"set runtimepath^={ROOT}/grammar/editors/vim", "syntax on",
               "filetype plugin on", "let out = []"]
     for path in files:
         script += [f"edit {path}", "if &filetype != 'fuse' | cquit | endif"]
@@ -140,7 +140,7 @@ def main():
     (WORK / "every.fuse").write_text(every_word())
     examples = sorted((ROOT / "examples").glob("*.fuse"))
     files = {path: list(tokens(path)) for path in [WORK / "every.fuse", ROOT / "src/frontend/std.fuse", *examples]}
-    textmate = Textmate(ROOT / "editors/textmate/fuse.tmLanguage.json")
+    textmate = Textmate(ROOT / "grammar/editors/textmate/fuse.tmLanguage.json")
     vim = vim_groups(files) if shutil.which("vim") else {}
     wrong = 0
 

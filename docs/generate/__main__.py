@@ -12,8 +12,8 @@ import python_api
 from lists import ROOT
 
 MADE = {
-    "editors/textmate/fuse.tmLanguage.json": editors.textmate,
-    "editors/vim/syntax/fuse.vim": editors.vim,
+    "grammar/editors/textmate/fuse.tmLanguage.json": editors.textmate,
+    "grammar/editors/vim/syntax/fuse.vim": editors.vim,
     "docs/reference/operations.md": operations.page,
     "docs/reference/c-api.md": c_api.page,
     "docs/reference/python.md": python_api.page,

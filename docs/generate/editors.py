@@ -1,4 +1,4 @@
-"""The syntax files of editors/."""
+"""The syntax files of grammar/editors/."""
 import json
 import re
 

@@ -131,3 +131,11 @@ bool block_close(Text *text)
     line(text, "}");
     return false;
 }
+
+void text_known(Text *text, const char *key, int value)
+{
+    if (value < 0)
+        text_print(text, ", \"%s\": null", key);
+    else
+        text_print(text, ", \"%s\": %d", key, value);
+}

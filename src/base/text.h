@@ -32,6 +32,8 @@ void shortest_digits(char digits[NUMBER_DIGITS], double value, bool single);
 
 /* As a JSON string, in its quotes. */
 void text_quote(Text *text, const char *string);
+/* `, "key": value` of a JSON object; null where the value is negative: it is not known. */
+void text_known(Text *text, const char *key, int value);
 
 /* One indented line; an empty format prints an empty line. */
 void line(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -210,15 +210,6 @@ static void put_scalars(Text *out, const fusec_plan *plan)
     text_print(out, "]");
 }
 
-/* null where it is not known. */
-static void put_known(Text *out, const char *key, int value)
-{
-    if (value < 0)
-        text_print(out, ", \"%s\": null", key);
-    else
-        text_print(out, ", \"%s\": %d", key, value);
-}
-
 static void put_kernels(Text *out, const fusec_plan *plan)
 {
     text_print(out, ",\n  \"kernels\": [");
@@ -228,10 +219,10 @@ static void put_kernels(Text *out, const fusec_plan *plan)
         text_quote(out, k.name);
         text_print(out, ", \"grid\": [%" PRId64 ", %" PRId64 ", %" PRId64 "], \"threads\": %d",
                    k.grid[0], k.grid[1], k.grid[2], k.threads);
-        put_known(out, "cluster", k.cluster);
-        put_known(out, "registers", k.registers);
-        put_known(out, "spill_bytes", k.spill_bytes);
-        put_known(out, "static_smem_bytes", k.static_smem_bytes);
+        text_known(out, "cluster", k.cluster);
+        text_known(out, "registers", k.registers);
+        text_known(out, "spill_bytes", k.spill_bytes);
+        text_known(out, "static_smem_bytes", k.static_smem_bytes);
         text_print(out, ", \"dynamic_smem_bytes\": %" PRId64 "}", k.dynamic_smem_bytes);
     }
     text_print(out, "]");

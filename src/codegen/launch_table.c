@@ -34,13 +34,13 @@ void put_row(Emitter *e, const char *key, const char *value)
 
 static const char *grid_text(Emitter *e, const LaunchGrid *grid)
 {
-    bool alone = grid->per_cta == 1 && grid->max_ctas >= 65535 && grid->times == 1;
+    bool alone = grid->per_cta == 1 && grid->max_ctas >= MOST_ALONG_Y && grid->times == 1;
     const char *count = !grid->axes ? "1"
                         : alone     ? product_text(e, grid->axes)
                                     : count_text(e, grid->axes);
     if (grid->per_cta > 1)
         count = arena_format(e->arena, "ceil(%s / %" PRId64 ")", count, grid->per_cta);
-    if (grid->axes && grid->max_ctas < 65535)
+    if (grid->axes && grid->max_ctas < MOST_ALONG_Y)
         count = arena_format(e->arena, "min(%s, %" PRId64 ")", count, grid->max_ctas);
     if (grid->times > 1) count = arena_format(e->arena, "%" PRId64 " * %s", grid->times, count);
     return count;

@@ -51,14 +51,6 @@ static void put_reductions(Text *out, const Analysis *a)
     text_print(out, "]");
 }
 
-static void put_usage(Text *out, const char *key, int value)
-{
-    if (value < 0)
-        text_print(out, ", \"%s\": null", key);
-    else
-        text_print(out, ", \"%s\": %d", key, value);
-}
-
 static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
 {
     text_print(out, ",\n  \"kernels\": [");
@@ -73,19 +65,19 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         /* One group of warps computes; a row outside a ring has one stage. */
         text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
                    k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
-        put_usage(out, "threads_per_row", walks_rows(k) ? k->threads_per_row : -1);
+        text_known(out, "threads_per_row", walks_rows(k) ? k->threads_per_row : -1);
         text_print(
             out,
             ", \"smem_bytes\": %lld, \"few_ctas\": %d, \"few_bytes\": %lld, \"limit\": %d, \"reuse\": %s",
             (long long)launch->smem_bytes, k->few_ctas, (long long)k->few_bytes, k->limit_ctas,
             reuses_stages(k) ? "true" : "false");
-        put_usage(out, "registers", usage[i].registers);
-        put_usage(out, "spill_bytes", usage[i].spill_bytes);
+        text_known(out, "registers", usage[i].registers);
+        text_known(out, "spill_bytes", usage[i].spill_bytes);
         if (launch->collapsed) {
             text_print(out, ", \"strided\": {\"name\": ");
             text_quote(out, launch->strided.name);
-            put_usage(out, "registers", usage[i].strided_registers);
-            put_usage(out, "spill_bytes", usage[i].strided_spill_bytes);
+            text_known(out, "registers", usage[i].strided_registers);
+            text_known(out, "spill_bytes", usage[i].strided_spill_bytes);
             text_print(out, "}");
         }
         text_print(out, "}");

@@ -345,7 +345,6 @@ static bool has_nothing(const Scheduler *s, const Kernel *k)
  * many CTAs as the GPU holds, which share out both. */
 static void set_beside_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
-    enum { MOST_ALONG_Y = 65535 };
     grid[0] = (LaunchGrid){k->beside, rows_at_once(k), 0x7fffffff, 1};
     grid[1] = (LaunchGrid){k->rows, 1, MOST_ALONG_Y, 1};
     if (!is_persistent(k)) return;
@@ -371,8 +370,8 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
     if (has_parts_in_order(k))
         grid[0] = (LaunchGrid){k->rows, 1, most / k->column_ctas, k->column_ctas};
     else if (has_column_parts(k))
-        grid[1] =
-            (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles, 65535, 1};
+        grid[1] = (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles,
+                               MOST_ALONG_Y, 1};
     if (k->beside) set_beside_grid(s, k, grid);
     if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
     if (has_nothing(s, k)) grid[0].axes |= k->columns;

@@ -170,7 +170,7 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     if (find_vector(s, k) % k->vec)
         return "vec: a row is not a whole number of vectors of that many elements";
     if (!k->dynamic && covered < count_vectors(s, k)) return "tiles: so few do not cover a row";
-    if (k->column_ctas > 65535) return "tiles: a row can be cut into at most 65535 parts";
+    if (k->column_ctas > MOST_ALONG_Y) return "tiles: a row can be cut into at most 65535 parts";
     for (int i = 0; i < k->accumulator_count; i++)
         if ((k->column_ctas > 1 || k->cluster > 1) && !k->accumulators[i].per_column)
             return "a sum over everything needs a whole row in each CTA";

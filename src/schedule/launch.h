@@ -10,6 +10,7 @@
 
 enum {
     GRID_RANK = 3,
+    MOST_ALONG_Y = 65535, /* CTAs of a grid, by CUDA */
     PARTS_DIM = 2,
     PARTS_SHARE = 8,
     MAX_LAUNCH_ARGS = 512, /* of one kernel: 4096 bytes is what all versions of CUDA pass */

@@ -95,8 +95,7 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
 }
 
 // Marks what is loaded from an address as evict_last in L2. Most rows are not read again; the point is that L2 then evicts
-// written lines first, so they go to memory early and in order, which was 1 to 3 % faster on an H100. To the compiler,
-// loads from the address are ordinary ones.
+// written lines first, so they go to memory early and in order. To the compiler, loads from the address are ordinary ones.
 extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
 template <class T> DEVICE const T *kept_longer(const T *at)
 {
