@@ -33,6 +33,9 @@ examples/layernorm_bwd.fuse M=12 N=1544 --sms 1 --schedule warp-specialized:clus
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --stride y=1001,1 --schedule warp-specialized
 examples/softmax_bwd.fuse M=9 N=1023 --sms 1 --schedule warp-specialized
+examples/layernorm_bwd.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=64,groups=2
+examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized:threads=64,groups=3,lag=1
+examples/layernorm.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=64,groups=2,columns=shared
 examples/softmax.fuse M=65 N=24 --offset x=3
 examples/softmax.fuse M=64 N=23
 examples/softmax_causal_bwd.fuse B=2 H=2 Q=5 K=229

@@ -121,6 +121,25 @@ list_candidates() {
     done
 }
 
+# groups of warps that take the rows of a ring in turn: more rows than stages, and fewer than groups
+list_turns() {
+    for schedule in groups=2 groups=3,threads=64 groups=2,stages=2 groups=2,lag=1 groups=3,threads=64,stages=6,lag=1; do
+        for name in layernorm_bwd rmsnorm_bwd layernorm softmax softmax_bwd cross_entropy; do
+            echo "examples/$name.fuse M=37 N=1040 --sms 1 --schedule warp-specialized:$schedule"
+        done
+        echo "examples/layernorm_bwd.fuse M=3 N=1029 --sms 2 --offset x=1 --schedule warp-specialized:$schedule"
+        echo "tests/cases/moments_ride.fuse M=40 N=1028 --outputs y,mu,v,s --sms 1 --schedule warp-specialized:$schedule"
+    done
+    for name in layernorm layernorm_bwd; do
+        echo "examples/$name.fuse M=19 N=1040 --sms 1 --schedule warp-specialized:groups=2,columns=shared"
+        echo "examples/$name.fuse M=1 N=1040 --schedule warp-specialized:groups=3"
+        echo "examples/$name.fuse M=0 N=1040 --schedule warp-specialized:groups=2"
+    done
+    echo "examples/layernorm_residual.fuse M=19 N=2056 --sms 1 --schedule warp-specialized:groups=2"
+    echo "examples/softmax_causal.fuse B=2 H=2 Q=5 K=1032 --sms 1 --schedule warp-specialized:groups=2"
+    echo "tests/cases/scalars_alone.fuse M=90 N=1040 --sms 1 --schedule warp-specialized:groups=2"
+}
+
 # groups of CTAs, which exchange through global memory, all of whose SMs there must be
 list_groups() {
     echo "examples/layernorm_bwd.fuse M=10 N=16648 --sms 32 --schedule warp-specialized:cluster=32"
@@ -333,6 +352,7 @@ rm -rf build/sim
 mkdir -p build/sim
 {
     [ -n "$sampled" ] || list_slow
+    list_turns
     list_groups
     list_long_cases
     list_simple

@@ -69,10 +69,12 @@ START_TEST(each_makes_itself)
 }
 END_TEST
 
-/* Without a table the choice is one of them, and no other is faster by more than the model can tell. */
+/* Without a table the choice is one of them, and no other is faster by more than the model can tell; it
+ * chooses no groups. */
 START_TEST(the_choice_is_among_them)
 {
     static const double RESOLUTION = 0.97;
+    int first = 0;
     Target target = *target_find(plans[_i].gpu);
     target.no_table = true;
     choose_program(plans[_i].path);
@@ -81,8 +83,31 @@ START_TEST(the_choice_is_among_them)
     const Alternatives list = list_alternatives(c.arena, c.plan);
     const int at = find_alternative(&list, chosen);
     ck_assert_msg(at < list.count, "%s is none of %d", chosen, list.count);
-    ck_assert_msg(list.data[0].time > RESOLUTION * list.data[at].time, "%s: %s takes %f of it",
-                  chosen, list.data[0].schedule, list.data[0].time / list.data[at].time);
+    while (strstr(list.data[first].schedule, ",groups=")) first++;
+    ck_assert_msg(list.data[first].time > RESOLUTION * list.data[at].time, "%s: %s takes %f of it",
+                  chosen, list.data[first].schedule, list.data[first].time / list.data[at].time);
+    compile_free(&c);
+}
+END_TEST
+
+/* Up to three groups of warps, that have as many stages each. */
+START_TEST(groups_are_among_them)
+{
+    enum { MOST = 3 };
+    bool found[MOST + 2] = {false};
+    choose_program("examples/layernorm_bwd.fuse");
+    Compilation c = compile_target(NULL, 64, 4096, target_find("h200"));
+    const Alternatives list = list_alternatives(c.arena, c.plan);
+    for (int i = 0; i < list.count; i++) {
+        Schedule *all;
+        int count;
+        ck_assert_ptr_null(parse_schedules(c.arena, list.data[i].schedule, &all, &count));
+        ck_assert_int_le(all->groups, MOST);
+        found[all->groups] = true;
+        ck_assert(all->groups == 1 ||
+                  (all->family == FAMILY_WARP_SPECIALIZED && all->stages % all->groups == 0));
+    }
+    ck_assert(found[1] && found[2] && found[MOST]);
     compile_free(&c);
 }
 END_TEST
@@ -221,6 +246,7 @@ Suite *alternatives_suite(void)
     tcase_set_tags(many, "slow");
     tcase_add_loop_test(many, each_makes_itself, 1, PLANS);
     tcase_add_loop_test(many, the_choice_is_among_them, 0, PLANS);
+    tcase_add_test(many, groups_are_among_them);
     tcase_add_loop_test(many, candidates_are_some_of_them, 0, PLANS);
     tcase_add_loop_test(many, what_is_asked_for_is_in_the_plan, 0, PLANS);
     tcase_add_loop_test(many, all_that_is_told_is_kept, 0, PLANS);

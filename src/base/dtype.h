@@ -53,5 +53,21 @@ int64_t int_from_double(double value); /* toward zero, saturating */
 /* The distance between neighbouring values of a float dtype around `value` (subnormals included).
  */
 double dtype_ulp(DType dtype, double value);
+/* Whether a row is a multiple of the 16 bytes that bulk copies are made of, or of the 128 that
+ * memory moves at once. */
+static inline bool is_whole_blocks(int64_t columns, DType dtype)
+{
+    return columns * dtype_info[dtype].bytes % 16 == 0;
+}
+enum { LINE_BYTES = 128 };
+static inline bool is_whole_lines(int64_t columns, DType dtype)
+{
+    return columns * dtype_info[dtype].bytes % LINE_BYTES == 0;
+}
+/* Bytes that a buffer needs beside a row's, so that the row may start at its place of a line. */
+static inline int line_room(int64_t columns, DType dtype)
+{
+    return is_whole_lines(columns, dtype) ? 0 : LINE_BYTES;
+}
 
 #endif

@@ -213,7 +213,7 @@ static const char *rows_text(Emitter *e, const Accumulator *mean, const char *pa
 
 const char *teams_before(Emitter *e)
 {
-    return arena_format(e->arena, "teams = %d", e->plan->kernels[e->k->finishes].teams);
+    return arena_format(e->arena, "teams = %d", rows_of_step(&e->plan->kernels[e->k->finishes]));
 }
 
 /* `item`: the partial's place; `part`: which of all it is. */

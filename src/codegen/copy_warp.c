@@ -63,7 +63,7 @@ static void emit_stages(Emitter *e)
     line(e->out, "__shared__ unsigned long long full[stages], empty[stages];");
     block (e->out, "if (threadIdx.x < stages)") {
         line(e->out, "barrier_init(full[threadIdx.x], 1);");
-        line(e->out, "barrier_init(empty[threadIdx.x], threads / 32);");
+        line(e->out, "barrier_init(empty[threadIdx.x], %s / 32);", team_threads(e));
     }
     line(e->out, "__syncthreads();");
 }
@@ -117,15 +117,22 @@ void emit_listener(Emitter *e)
     emit_listening_warp(e);
 }
 
+/* The first row of the CTA, whichever team takes it. */
+static const char *copied_first(const Emitter *e)
+{
+    return e->k->groups > 1 ? first_of_walk(e) : "first_row";
+}
+
 /* The ring, its barriers, and the copy warp's branch. The computing threads go on behind it. */
 void emit_copy_warp(Emitter *e)
 {
     blank_line(e->out);
-    line(
-        e->out,
-        is_grouped(e->k)
-            ? "// one warp copies rows into a ring of stages, one listens to the other CTAs, the rest compute"
-            : "// one warp copies rows into a ring of stages, the others compute");
+    const Kernel *k = e->k;
+    line(e->out, "// one warp copies rows into a ring of stages, %s",
+         is_grouped(k)   ? "one listens to the other CTAs, the rest compute"
+         : k->groups > 1 ? arena_format(e->arena, "which %d teams of %d warps take in turn",
+                                        k->groups, k->threads_per_row / 32)
+                         : "the others compute");
     emit_stages(e);
     if (is_grouped(e->k)) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
@@ -133,14 +140,15 @@ void emit_copy_warp(Emitter *e)
              "int stage = 0, stage_parity = 1;    // the first time round, every stage is empty");
         if (is_paced(e->k))
             line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
-        block (e->out, "for (long long row = first_row; row < %s; row += row_step)", e->rows) {
+        block (e->out, "for (long long row = %s; row < %s; row += %s)", copied_first(e), e->rows,
+               e->k->groups > 1 ? "gridDim.x" : "row_step") {
             if (splits_rows(e)) emit_split(e, "row", e->k->rows);
             line(e->out, "Stage &into = ring[stage];");
             line(e->out, "barrier_wait(empty[stage], stage_parity);");
             if (is_paced(e->k))
                 line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
             emit_copies(e, "into", "full[stage]");
-            emit_advance(e);
+            emit_advance(e, 1);
         }
         if (e->k->cluster > 1 && !is_grouped(e->k))
             line(e->out, "cluster_wait();    // as the others do before they first send");
@@ -149,10 +157,10 @@ void emit_copy_warp(Emitter *e)
     if (!e->k->slice) line(e->out, "const int local_column = first_column;");
 }
 
-void emit_advance(Emitter *e)
+void emit_advance(Emitter *e, int groups)
 {
-    block (e->out, "if (++stage == stages)") {
-        line(e->out, "stage = 0;");
+    block (e->out, groups > 1 ? "if ((stage += teams) >= stages)" : "if (++stage == stages)") {
+        line(e->out, groups > 1 ? "stage -= stages;" : "stage = 0;");
         line(e->out, "stage_parity ^= 1;");
     }
 }

@@ -358,7 +358,8 @@ void emit_copy_warp(Emitter *e);
 void emit_listener(Emitter *e); /* the warp that receives a group's results, where no warp copies */
 void emit_bulk_stage(Emitter *e); /* starts the copy of a CTA's row ... */
 void emit_bulk_wait(Emitter *e);  /* ... and waits for it */
-void emit_advance(Emitter *e);
+/* To the next stage of one of so many groups. */
+void emit_advance(Emitter *e, int groups);
 void emit_stage_wait(Emitter *e);
 void emit_stage_release(Emitter *e);
 /* Whether a row's number must be split into coordinates. */
@@ -391,6 +392,8 @@ void emit_sums_and_results(Emitter *e, const char *stores, void (*sums)(Emitter 
 /* How often the kernel mentions each node, and which would make a line too long. */
 void count_users(Emitter *e);
 void break_lines(Emitter *e);
+/* A CTA's first row. */
+const char *first_of_walk(const Emitter *e);
 /* A variable `name`, or a size, for the number of elements of `axes`. */
 const char *count_name(Emitter *e, AxisSet axes, const char *name);
 

@@ -65,6 +65,12 @@ static void emit_partial_store(Emitter *e, const Accumulator *acc)
          e->k->teams > 1 ? "    " : "", partial_row(e, acc), acc->name, e->end);
 }
 
+/* The copy warp has ended by then. */
+static const char *compute_barrier(const Emitter *e)
+{
+    return has_copy_warp(e->k) ? "team_barrier<threads, 1>()" : "__syncthreads()";
+}
+
 /* The teams add their sums in shared memory, between two barriers. */
 void emit_meeting(Emitter *e, const char *place)
 {
@@ -82,7 +88,7 @@ void emit_meeting(Emitter *e, const char *place)
                  groups);
     line(e->out, "};");
     line(e->out, "Sums &sums = *(Sums *)%s;", place);
-    line(e->out, "__syncthreads();");
+    line(e->out, "%s;", compute_barrier(e));
     for (int i = 0; i < k->accumulator_count; i++)
         if (!k->accumulators[i].per_column || is_satellite(&k->accumulators[i]))
             continue;
@@ -92,7 +98,7 @@ void emit_meeting(Emitter *e, const char *place)
             line(e->out, "leave_sums<%s>(sums.%s, %s);",
                  combiner_of(e->g, k->accumulators[i].node)->functor, k->accumulators[i].name,
                  k->accumulators[i].name);
-    line(e->out, "__syncthreads();");
+    line(e->out, "%s;", compute_barrier(e));
 }
 
 /* Stores these sums, from `place` of the slots on. */

@@ -74,12 +74,17 @@ const char *count_name(Emitter *e, AxisSet axes, const char *name)
     return name;
 }
 
+const char *first_of_walk(const Emitter *e)
+{
+    return e->k->backwards ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
+}
+
 /* Declares `row` where a CTA or cluster has a single one; else `first_row`, `row_step` and the
  * number of rows. */
 static void emit_row_bounds(Emitter *e)
 {
     const Kernel *k = e->k;
-    const char *cta = k->backwards ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
+    const char *cta = first_of_walk(e);
     if (!k->rows) return;
     if (k->backwards)
         line(e->out, "// the last rows first: L2 may still have them from the kernel before");
@@ -92,7 +97,10 @@ static void emit_row_bounds(Emitter *e)
     if (k->cluster > 1)
         line(e->out, "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
              sharers(e), sharers(e));
-    else if (k->teams > 1) {
+    else if (k->groups > 1) {
+        line(e->out, "const long long first_row = %s + (long long)team * gridDim.x;", cta);
+        line(e->out, "const long long row_step = (long long)gridDim.x * teams;");
+    } else if (k->teams > 1) {
         line(e->out, "const long long first_row = (long long)%s * teams%s;", cta,
              rows_share_warps(k) ? "" : " + team");
         line(e->out, "const long long row_step = (long long)gridDim.x * teams;");
@@ -147,7 +155,7 @@ static void emit_row_loop(Emitter *e)
         }
         emit_row(e);
         if (has_copy_warp(k) && !k->lag) emit_stage_release(e);
-        if (has_copy_warp(k)) emit_advance(e);
+        if (has_copy_warp(k)) emit_advance(e, k->groups);
     }
     if (k->lag) emit_pipeline_end(e);
 }

@@ -2,12 +2,6 @@
  * columns CTAs and threads have. */
 #include "codegen/emit.h"
 
-/* The place of a CTA among those that take rows in order. */
-static const char *first_text(const Emitter *e)
-{
-    return e->k->backwards ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
-}
-
 /* Which rows a CTA, cluster or group walks. */
 static const char *walk_text(Emitter *e, const char *walker, int divisor)
 {
@@ -16,7 +10,11 @@ static const char *walk_text(Emitter *e, const char *walker, int divisor)
     if (divisor > 1)
         return arena_format(e->arena, "a %s walks blockIdx.x / %d, + gridDim.x / %d, ...%s", walker,
                             divisor, divisor, sums);
-    return arena_format(e->arena, "a %s walks %s, + gridDim.x, ...%s%s", walker, first_text(e),
+    if (k->groups > 1)
+        return arena_format(e->arena,
+                            "a CTA walks %s, + gridDim.x, ..., which %d teams take in turn%s",
+                            first_of_walk(e), k->groups, sums);
+    return arena_format(e->arena, "a %s walks %s, + gridDim.x, ...%s%s", walker, first_of_walk(e),
                         is_persistent(k) ? "" : " (just one in this grid)", sums);
 }
 
@@ -24,7 +22,7 @@ static const char *teams_text(Emitter *e)
 {
     const Kernel *k = e->k;
     return arena_format(e->arena, "a CTA walks %d at a time, from %s * %d, + gridDim.x * %d, ...%s",
-                        k->teams, first_text(e), k->teams, k->teams,
+                        k->teams, first_of_walk(e), k->teams, k->teams,
                         k->accumulator_count ? "; its sums over rows stay in registers" : "");
 }
 
@@ -66,7 +64,7 @@ static const char *rows_text(Emitter *e)
     const Kernel *k = e->k;
     if (k->one_row && k->cluster > 1)
         return arena_format(e->arena, "a cluster has row blockIdx.x / %d", k->cluster);
-    if (k->one_row) return arena_format(e->arena, "a CTA has row %s", first_text(e));
+    if (k->one_row) return arena_format(e->arena, "a CTA has row %s", first_of_walk(e));
     if (!k->rows) return k->cluster > 1 ? "one, which all CTAs share" : "one";
     if (k->cluster > 1) return walk_text(e, is_grouped(k) ? "group" : "cluster", k->cluster);
     if (k->kept) return groups_text(e);
@@ -74,7 +72,7 @@ static const char *rows_text(Emitter *e)
         return arena_format(
             e->arena, "a CTA walks blockIdx.x / %d, + gridDim.x / %d, ... (just one in this grid)",
             k->column_ctas, k->column_ctas);
-    return k->teams > 1 ? teams_text(e) : walk_text(e, "CTA", 1);
+    return rows_of_step(k) > 1 ? teams_text(e) : walk_text(e, "CTA", 1);
 }
 
 /* Which threads share a row, or a CTA's slice of it. */

@@ -53,7 +53,8 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
             line(e->out, "    lines<%s, tiles * step> %s%s;", dtype_info[load->dtype].cuda,
                  load->name, e->k->teams > 1 ? "[teams]" : "");
         else
-            line(e->out, "    %s %s[tiles][threads];", vector_type(e, load->dtype), load->name);
+            line(e->out, "    %s %s[tiles][%s];", vector_type(e, load->dtype), load->name,
+                 e->k->groups > 1 ? "threads_per_row" : "threads");
     }
     line(e->out, "};");
 }
@@ -117,6 +118,17 @@ bool is_held_by_group(const Emitter *e)
     return false;
 }
 
+/* The first team copies it for all teams that take rows in turn. */
+static void emit_held_for_all(Emitter *e)
+{
+    block (e->out, "if (team == 0)") {
+        emit_fetches(e, "held", true);
+        line(e->out, "fetch_commit();");
+        line(e->out, "fetch_wait<0>();");
+    }
+    line(e->out, "team_barrier<threads, 1>();    // it is there for all");
+}
+
 /* What stays in shared memory for all rows, behind the ring if there is one. */
 static void emit_held(Emitter *e)
 {
@@ -132,6 +144,10 @@ static void emit_held(Emitter *e)
     if (!ring) emit_dynamic_memory(e);
     line(e->out, "Columns &held = *(Columns *)%s;", ring ? "(ring + stages)" : "smem");
     if (is_held_by_group(e)) return;
+    if (e->k->groups > 1) {
+        emit_held_for_all(e);
+        return;
+    }
     emit_fetches(e, "held", true);
     line(e->out, "fetch_commit();");
     if (has_copy_warp(e->k) || !ring) line(e->out, "fetch_wait<0>();");
@@ -280,7 +296,8 @@ void emit_ring(Emitter *e)
 {
     if (!e->k->stages || has_copy_warp(e->k)) {
         emit_held(e);
-        if (has_copy_warp(e->k)) line(e->out, "int stage = 0, stage_parity = 0;");
+        if (has_copy_warp(e->k))
+            line(e->out, "int stage = %s, stage_parity = 0;", e->k->groups > 1 ? "team" : "0");
         return;
     }
     blank_line(e->out);

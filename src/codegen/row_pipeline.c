@@ -128,10 +128,10 @@ void emit_pipeline_end(Emitter *e)
 static void emit_exchanges(Emitter *e, const char *list)
 {
     bool before = e->k->lag > 1;
-    line(e->out, "row_post<threads>(scratch, parity, %s);", list);
+    line(e->out, "row_post<%s>(scratch, parity, %s);", team_threads(e), list);
     if (!is_grouped(e->k)) emit_finish_call(e, before);
     emit_next_landed(e, "row_collect");
-    line(e->out, "row_collect<threads>(scratch, parity, %s);", list);
+    line(e->out, "row_collect<%s>(scratch, parity, %s);", team_threads(e), list);
     if (is_grouped(e->k)) {
         line(e->out, "group_send(boxes, news, sent, %s);", list);
         emit_finish_call(e, before);

@@ -161,8 +161,11 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
             out,
             "    register prefetch: a tile's registers take the next row's elements once the tile is stored");
     if (has_copy_warp(k))
-        line(out, "    a copy warp fills the ring%s; %d warps compute",
-             is_grouped(k) ? ", another receives from the other CTAs" : "", kernel_threads(k) / 32);
+        line(out, "    a copy warp fills the ring%s; %s%d warps%s",
+             is_grouped(k) ? ", another receives from the other CTAs" : "",
+             k->groups > 1 ? arena_format(out->arena, "%d groups of ", k->groups) : "",
+             kernel_threads(k) / k->groups / 32,
+             k->groups > 1 ? " take its rows in turn" : " compute");
     else if (is_grouped(k))
         line(out, "    one more warp receives from the other CTAs");
     if (is_paced(k))

@@ -62,9 +62,10 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
         text_quote(out, k->name);
         text_print(out, ", \"schedule\": \"%s\", \"ctas\": %lld, \"threads\": %d",
                    family_name(k->family), (long long)kernel_ctas(plan, i), launch->threads);
-        /* One group of warps computes; a row outside a ring has one stage. */
-        text_print(out, ", \"stages\": %d, \"groups\": 1, \"rows\": %d, \"cluster\": %d",
-                   k->stages ? k->stages : 1, walks_rows(k) ? k->teams : 1, launch->cluster);
+        /* A row outside a ring has one stage. */
+        text_print(out, ", \"stages\": %d, \"groups\": %d, \"rows\": %d, \"cluster\": %d",
+                   k->stages ? k->stages : 1, k->groups, walks_rows(k) ? rows_of_step(k) : 1,
+                   launch->cluster);
         text_known(out, "threads_per_row", walks_rows(k) ? k->threads_per_row : -1);
         text_print(
             out,

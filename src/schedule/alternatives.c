@@ -53,6 +53,7 @@ static int first_of_part(Arena *arena, const Plan *plan, int place)
 
 Alternatives list_alternatives(Arena *arena, const Plan *plan)
 {
+    enum { MOST_GROUPS = 3 };
     Alternatives list = {0};
     const int place = main_walker(arena, plan);
     if (place < 0) return list;
@@ -66,7 +67,7 @@ Alternatives list_alternatives(Arena *arena, const Plan *plan)
     size_t length;
     const char *all = complete_schedule(arena, plan), *own = find_part(all, place, &length);
     Listing l = {s, arena_copy(arena, all, (size_t)(own - all)), own + length, &list};
-    propose(s, cut, add, &l);
+    propose(s, cut, MOST_GROUPS, add, &l);
     if (list.count) qsort(list.data, (size_t)list.count, sizeof *list.data, by_time);
     return list;
 }
@@ -109,11 +110,12 @@ static const char *short_text(Arena *arena, const Plan *plan, const Kernel *k)
 {
     Text *text = text_new(arena);
     text_print(text, "%s:threads=%d", family_name(k->family), k->threads_per_row);
-    if (k->teams > 1) text_print(text, ",rows=%d", k->teams);
+    if (rows_of_step(k) > 1) text_print(text, ",rows=%d", rows_of_step(k));
     if (k->cluster > 1) text_print(text, ",cluster=%d", k->cluster);
     if (k->stages) text_print(text, ",stages=%d", k->stages);
     if (reuses_stages(k)) text_print(text, ",reuse=1");
     if (has_bulk_rows(k)) text_print(text, ",bulk=1");
+    if (k->groups > 1) text_print(text, ",groups=%d", k->groups);
     return family_name(plan->family) == family_name(k->family) ? text_string(text) : NULL;
 }
 

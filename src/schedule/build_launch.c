@@ -360,7 +360,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
                    : is_persistent(k)  ? resident_ctas(s, k)
                    : has_fewer_ctas(k) ? ceil_div(k->most_ctas, k->cluster)
                                        : most;
-    grid[0] = (LaunchGrid){k->rows, k->teams, ctas, 1};
+    grid[0] = (LaunchGrid){k->rows, rows_of_step(k), ctas, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) {
         int64_t parts = resident_ctas(s, k);
@@ -452,7 +452,8 @@ void build_launch(Scheduler *s, Plan *plan)
         kernels[i].smem_bytes = k->smem_bytes + k->idle_bytes;
         kernels[i].few_bytes = k->few_bytes;
         kernels[i].few_ctas = k->few_ctas;
-        kernels[i].step_bytes = is_paced(k) ? k->teams * paced_bytes(k, row_traffic(s, k)) : 0;
+        kernels[i].step_bytes =
+            is_paced(k) ? rows_of_step(k) * paced_bytes(k, row_traffic(s, k)) : 0;
         kernels[i].paced_from = paced_from(k);
         if (k->clears >= 0)
             set_clear_grid(s, plan, k, kernels[i].grid);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+enum { CHOSEN_GROUPS = 1 };             /* at most, by the model: of more nothing is measured */
 static const double RESOLUTION = 0.995; /* what the model cannot tell apart */
 
 typedef struct {
@@ -46,7 +47,7 @@ static bool choose_best(Scheduler *s, Kernel *k)
     const Near *near;
     const Schedule asked = s->forced;
     s->problem = NULL;
-    propose(s, k, consider, &c);
+    propose(s, k, CHOSEN_GROUPS, consider, &c);
     if (!c.near.count) {
         if (!s->problem) s->problem = "no schedule fits the GPU";
         return false;

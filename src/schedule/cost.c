@@ -187,7 +187,8 @@ static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
            late = late_time(s, k);
     if (k->stages) {
         double meets = k->lag ? exchange * t->lagged : exchange;
-        return norm(t->latency / (k->stages + 0.5 * reuses_stages(k)), meets + own + late);
+        const double stages = (double)k->stages / k->groups; /* a group's share of the ring */
+        return norm(t->latency / (stages + 0.5 * reuses_stages(k)), meets + own + late);
     }
     if (is_streamed(k)) return k->phases * t->latency + memory + exchange + own + late;
     return t->latency + memory + exchange + own + late;

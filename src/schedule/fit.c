@@ -146,7 +146,8 @@ static void set_threads(const Scheduler *s, Kernel *k)
     const Schedule *f = &s->forced;
     k->vec = f->vec ? f->vec : find_vector(s, k);
     k->threads_per_row = f->threads;
-    k->teams = f->rows;
+    k->groups = f->groups < MOST_TEAMS ? f->groups : MOST_TEAMS;
+    k->teams = f->rows * k->groups;
     k->cluster = f->cluster;
     k->lanes = f->lanes;
     k->tiles = f->tiles ? f->tiles : covering_tiles(s, k);
@@ -166,6 +167,7 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     if (is_grouped(k) && kernel_threads(k) + helper_threads(k) > MOST_THREADS)
         return arena_format(s->arena, "threads: a CTA has up to %d, of which %d copy and exchange",
                             MOST_THREADS, helper_threads(k));
+    if (f->groups > 1 && impossible_groups(s)) return impossible_groups(s);
     if (f->limit && f->limit < f->per_sm) return "limit: it is below per_sm";
     if (find_vector(s, k) % k->vec)
         return "vec: a row is not a whole number of vectors of that many elements";
@@ -178,7 +180,7 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
         return "tiles: a row that is cut into parts excludes cluster= and rows=";
     if (f->lag && (f->row != 1 + IN_STAGES || !k->inner_count || k->phases != 2))
         return "lag: only for rows in a ring that two phases read";
-    if (f->lag && k->teams > 1) return "lag: only with one row at a time";
+    if (f->lag && rows_of_step(k) > 1) return "lag: only with one row at a time";
     if (f->lag && f->stages < 2 + f->lag) return "stages: a lag needs 2 + lag or more";
     if (k->kept && !f->part) return "part: sums that keep row axes need it";
     return NULL;
@@ -260,9 +262,9 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
     if (!walks || f->reads == 2 || f->refill || f->single || f->bulk || f->blocks ||
         f->row == 1 + IN_MEMORY)
         return "stages: this kernel cannot have a ring with the other keys given";
-    if (copy_warp && (!s->target->bulk_copy || has_several_columns(k) || k->kept || k->teams > 1 ||
-                      k->threads_per_row <= WARP || threads > MOST_THREADS || f->reuse ||
-                      f->lines || f->row != 1 + IN_STAGES))
+    if (copy_warp && (!s->target->bulk_copy || has_several_columns(k) || k->kept ||
+                      rows_of_step(k) > 1 || k->threads_per_row <= WARP || threads > MOST_THREADS ||
+                      f->reuse || f->lines || f->row != 1 + IN_STAGES))
         return "warp-specialized needs bulk copies, columns along one axis, two warps a row, and one row at a time";
     if (f->reuse && (!may_reuse(k) || f->row != 1 + IN_REGISTERS || f->lines))
         return missing_reuse(s);
@@ -316,7 +318,7 @@ static void derive_shape(Scheduler *s, Kernel *k)
     Schedule *f = &s->forced;
     bool ring = f->stages > 1 || f->reuse;
     f->lines = ring && wants_lines(s, k, (Home)(f->row - 1));
-    f->scalars = ring && fetches_scalars(k) && has_scalars_of_rows(k);
+    f->scalars = ring && !has_copy_warp(k) && fetches_scalars(k) && has_scalars_of_rows(k);
     f->paced = has_copy_warp(k) && ((k->accumulator_count && row_inputs(k) == PAIR) || k->vec == 1);
     f->part = !k->kept ? 0 : OF_TEAM * k->teams > LEAST_PART ? OF_TEAM * k->teams : LEAST_PART;
     f->checked = checks_full_tiles(s, k);

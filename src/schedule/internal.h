@@ -76,6 +76,7 @@ typedef struct {
 } Scheduler;
 
 enum { WARP = 32, MOST_THREADS = 1024, MAX_VECTOR = 8 };
+enum { MOST_TEAMS = 15 };   /* of more than a warp: each has a barrier beside the CTA's */
 enum { SUM_THREADS = 512 }; /* of a CTA with accumulators: the fewer CTAs, the fewer partials */
 
 static inline int64_t ceil_div(int64_t a, int64_t b)
@@ -170,10 +171,10 @@ bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than
 
 /* ---- propose.c, choose.c, alternatives.c ---- */
 
-/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for. Gives how
- * many. */
+/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for, and if it
+ * asks for no groups, up to so many. Gives how many. */
 typedef void Consider(void *data, const Kernel *k, const Schedule *schedule);
-int propose(Scheduler *s, const Kernel *k, Consider *consider, void *data);
+int propose(Scheduler *s, const Kernel *k, int most_groups, Consider *consider, void *data);
 bool choose_kernel(Scheduler *s, Kernel *k); /* false: s->problem */
 /* A plan's kernels that walk rows, as they were cut, by their place; NULL: no more. The place of the
  * one that reads most; -1: none walks rows. */
@@ -289,6 +290,8 @@ int least_registers(const Scheduler *s, const Kernel *k);   /* without which it 
 const char *find_refusal(Scheduler *s);
 const char *missing_bulk(const Scheduler *s);  /* why no row comes by one bulk copy */
 const char *missing_reuse(const Scheduler *s); /* why none hands its stage on */
+/* Why rows are not taken by so many groups in turn; NULL: they may be, if there is room. */
+const char *impossible_groups(const Scheduler *s);
 /* Why no row can have so many CTAs as were asked for; NULL: it depends on the row. */
 const char *impossible_cluster(const Scheduler *s);
 

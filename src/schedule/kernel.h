@@ -202,7 +202,8 @@ typedef struct {
      * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
     int vec, tiles;
     int threads_per_row, teams;
-    int lanes; /* beside: neighbouring lanes that share a row, of as many warps as it takes */
+    int groups; /* of teams, which take the stages of a copy warp's ring in turn; else 1 */
+    int lanes;  /* beside: neighbouring lanes that share a row, of as many warps as it takes */
     Split split;
     int cluster;     /* CTAs of a cluster or group; else 1 */
     int column_ctas; /* those of the parts of a row; else 1 */
@@ -390,6 +391,11 @@ static inline int warps_of_row(const Kernel *k)
 {
     return k->threads_per_row / k->lanes;
 }
+/* Rows that a CTA's walk takes in a step: with a copy warp, those of a stage, which a group takes. */
+static inline int rows_of_step(const Kernel *k)
+{
+    return k->teams / k->groups;
+}
 /* Rows that a CTA has at a time. */
 static inline int rows_at_once(const Kernel *k)
 {
@@ -458,22 +464,6 @@ static inline int mailbox_rounds(const Kernel *k)
 /* The most values that a phase's end exchanges, and whether one of them takes 8 bytes. */
 int most_exchanged(const Graph *g, const Kernel *k);
 bool exchanges_wide(const Graph *g, const Kernel *k);
-/* Whether a row is a multiple of the 16 bytes that bulk copies are made of, or of the 128 that
- * memory moves at once. */
-static inline bool is_whole_blocks(int64_t columns, DType dtype)
-{
-    return columns * dtype_info[dtype].bytes % 16 == 0;
-}
-enum { LINE_BYTES = 128 };
-static inline bool is_whole_lines(int64_t columns, DType dtype)
-{
-    return columns * dtype_info[dtype].bytes % LINE_BYTES == 0;
-}
-/* Bytes that a buffer needs beside a row's, so that the row may start at its place of a line. */
-static inline int line_room(int64_t columns, DType dtype)
-{
-    return is_whole_lines(columns, dtype) ? 0 : LINE_BYTES;
-}
 /* Which rows pass through shared memory by blocks; column vectors do not. */
 static inline bool is_read_by_blocks(const Kernel *k, const Load *load)
 {

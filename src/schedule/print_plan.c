@@ -28,6 +28,7 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
             line(out, "threads a row %d, teams %d, vector %d, tiles %d%s%s", k->threads_per_row,
                  k->teams, k->vec, k->tiles, is_streamed(k) ? ", streamed" : "",
                  is_ragged(k) ? ", ragged" : "");
+        if (k->groups > 1) line(out, "%d groups take stages of the ring in turn", k->groups);
         if (k->kept) line(out, "a group's rows in parts of %d", k->part_rows);
         if (k->backwards) line(out, "backwards");
         if (is_paced(k)) line(out, "paced");

@@ -21,7 +21,7 @@ typedef struct {
     Schedule asked, now;
     Consider *consider;
     void *data;
-    int vec, made;
+    int vec, made, most_groups;
     int64_t columns, vectors; /* of a row; of a CTA's part of one */
 } Proposals;
 
@@ -79,7 +79,7 @@ static int tiles_now(const Proposals *p)
 
 static int cta_threads(const Proposals *p)
 {
-    return p->now.threads * p->now.rows;
+    return p->now.threads * p->now.rows * p->now.groups;
 }
 
 /* ---- how many CTAs an SM holds ---- */
@@ -189,18 +189,19 @@ static void try_ring_live(Proposals *p, int live)
 {
     const Target *t = p->s->target;
     int64_t stage = part_bytes(p, row_bytes(p->cut)) * p->now.rows;
-    int least = p->now.reuse ? 1 : 2 + p->now.lag;
+    const int groups = p->now.groups; /* that have as many stages each */
+    int least = groups > 1 ? groups * (1 + p->now.lag) : p->now.reuse ? 1 : 2 + p->now.lag;
     int64_t room = t->smem_per_sm / live / (stage ? stage : 1);
     int64_t wanted = ceil_div(ring_bytes(t), (stage ? stage : 1) * live) + least - 1;
     int64_t most = wanted > MOST_STAGES ? MOST_STAGES : wanted > least ? wanted : least;
-    int stages = (int)(most < room ? most : room);
+    int stages = (int)(most < room ? most : room) / groups * groups;
     if (stages < least) return;
     const int before = p->made;
     p->now.live = p->now.per_sm = live;
     p->now.stages = p->asked.stages ? p->asked.stages : stages;
     try_now(p);
     if (p->made > before || p->asked.stages || stages == least || !fits_with(p, least)) return;
-    for (p->now.stages = stages - 1; p->made == before; p->now.stages--) try_now(p);
+    for (p->now.stages = stages - groups; p->made == before; p->now.stages -= groups) try_now(p);
 }
 
 static void try_ring(Proposals *p)
@@ -239,6 +240,7 @@ static bool admits_ring(const Proposals *p, const Ring *ring)
         return false;
     if (p->asked.reuse && !ring->reuse) return false;
     if (ring->copy_warp && (p->now.rows > 1 || p->now.threads <= WARP)) return false;
+    if (p->asked.groups > 1 && !ring->copy_warp) return false;
     return ring->reuse || !p->asked.stages || p->asked.stages > 1;
 }
 
@@ -254,7 +256,11 @@ static void propose_rings(Proposals *p)
         p->now.row = 1 + (int)ring->row;
         p->now.lag = ring->lag;
         bool held = p->cut->accumulator_count || tiles_now(p) * p->vec <= 2 * BESIDE_RING;
-        try_columns(p, held ? few : many, try_ring);
+        const int most = !ring->copy_warp || p->now.cluster > 1 ? 1 : p->most_groups;
+        p->now.groups = p->asked.groups ? p->asked.groups : 1;
+        do try_columns(p, held ? few : many, try_ring);
+        while (++p->now.groups <= most && !p->asked.groups);
+        p->now.groups = 1;
     }
     p->now.reuse = p->now.lag = 0;
 }
@@ -465,9 +471,10 @@ static void propose_beside(Proposals *p)
             }
 }
 
-int propose(Scheduler *s, const Kernel *k, Consider *consider, void *data)
+int propose(Scheduler *s, const Kernel *k, int most_groups, Consider *consider, void *data)
 {
     Proposals p = {.s = s, .cut = k, .asked = s->forced, .consider = consider, .data = data};
+    p.most_groups = most_groups;
     p.loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     p.vec = p.asked.vec ? p.asked.vec : find_vector(s, k);
     p.columns = has_element_work(s->g, k) ? column_count(s, k) : 1;

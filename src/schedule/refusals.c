@@ -115,6 +115,38 @@ static const char *missing_limit(const Scheduler *s)
         s->forced.limit);
 }
 
+/* Why rows are not taken by so many groups in turn; NULL: they may be, if there is room. */
+const char *impossible_groups(const Scheduler *s)
+{
+    const Schedule *f = &s->forced;
+    const int groups = f->groups, stages = groups * (1 + f->lag);
+    if (f->family != FAMILY_WARP_SPECIALIZED)
+        return "groups: only the family warp-specialized has several, which take rows in turn from the ring that a copy warp fills";
+    if (f->cluster > 1) return "groups: CTAs that share a row have one";
+    if (groups > MOST_TEAMS)
+        return arena_format(s->arena, "groups: up to %d, each with a barrier of its own",
+                            MOST_TEAMS);
+    if (f->threads && groups * f->threads > MOST_THREADS - WARP)
+        return arena_format(
+            s->arena, "groups: %d of %d threads are more than the %d of a CTA beside the copy warp",
+            groups, f->threads, MOST_THREADS - WARP);
+    if (f->stages && (f->stages < stages || f->stages % groups))
+        return arena_format(
+            s->arena,
+            "stages: must be a multiple of groups=%d, at least %d: each group has stages of its own",
+            groups, stages);
+    return NULL;
+}
+
+/* Why there is no room for them. */
+static const char *missing_groups(const Scheduler *s)
+{
+    const char *impossible = impossible_groups(s);
+    return impossible
+               ? impossible
+               : "groups: so many have no room with the other keys given: a CTA has 1024 threads, of which 32 are the copy warp, and its shared memory must have stages for each group, in which their sums over rows meet at the end";
+}
+
 /* Why a row does not stay on chip. */
 static const char *missing_home(const Scheduler *s)
 {

@@ -76,7 +76,7 @@ static void begin_kernel(const Scheduler *s, Kernel *k)
     k->rides = s->ride;
     k->adds_apart = s->apart_sums;
     k->parts_apart = s->apart_parts;
-    k->column_ctas = k->cluster = 1;
+    k->column_ctas = k->cluster = k->groups = 1;
     k->dynamic = has_dynamic_columns(s, k);
     k->most_ctas = s->forced.ctas;
     if (walks_rows(k)) find_kept(s, k);
@@ -286,6 +286,7 @@ static void insert_clears(Scheduler *s, Plan *plan)
                                   .tiles = 1,
                                   .threads_per_row = THREADS,
                                   .teams = 1,
+                                  .groups = 1,
                                   .cluster = 1,
                                   .column_ctas = 1,
                                   .finishes = -1,

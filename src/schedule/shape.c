@@ -47,7 +47,7 @@ int find_vector(const Scheduler *s, const Kernel *k)
 /* Why no CTA can be so; NULL: it can. */
 const char *shape_problem(const Scheduler *s, const Kernel *k)
 {
-    enum { MOST = 1024, MOST_TEAMS = 15 };
+    enum { MOST = 1024 };
     int threads = k->threads_per_row, all = kernel_threads(k);
     if (threads > MOST) return arena_format(s->arena, "threads: a CTA has up to %d", MOST);
     if (threads % WARP && (threads > WARP || (all % WARP && !s->forced.rows)))
