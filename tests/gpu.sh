@@ -52,6 +52,14 @@ list_cases() {
         echo "examples/$file.fuse M=37 N=300001 --schedule warp-specialized:cluster=32"
         echo "examples/$file.fuse M=50 N=131072 --schedule warp-specialized:cluster=64,ctas=128"
     done
+    # groups of warps that take rows in turn
+    for file in layernorm layernorm_bwd rmsnorm rmsnorm_bwd softmax softmax_bwd cross_entropy; do
+        for schedule in groups=2 groups=3,threads=64 groups=2,lag=1 groups=2,stages=2; do
+            for size in "M=1 N=1040" "M=2049 N=4096" "M=331 N=5003" "M=8197 N=2000"; do
+                echo "examples/$file.fuse $size --schedule warp-specialized:$schedule"
+            done
+        done
+    done
     # rows that the registers of the largest cluster hold, when shared memory has no room for two
     for columns in 393216 524288; do
         for file in rmsnorm layernorm rmsnorm_residual layernorm_residual; do

@@ -21,7 +21,7 @@ static const char *rename_graph(Arena *arena, const char *text, const char *name
     return arena_format(arena, "%.*sgraph %s%s", (int)(at - text), text, other, at + strlen(head));
 }
 
-enum { FAMILIES = 5 };
+enum { FAMILIES = 5, COPY_WARP = 2 };
 
 /* The k-th schedule to try for a seed, 0 to SCHEDULES - 1: each family as it is and with
  * keys; most are refused, as most graphs are of one family. */
@@ -39,8 +39,8 @@ static void draw_schedule(uint64_t seed, int k, char *schedule, size_t size)
     case 0: snprintf(schedule, size, "%s", family); break;
     case 1: snprintf(schedule, size, "%s:threads=%d", family, team); break;
     case 2:
-        snprintf(schedule, size, "%s:threads=%d,rows=%d,ctas=%d", family, team, rows[mixed / 6 % 5],
-                 ctas);
+        snprintf(schedule, size, "%s:threads=%d,%s=%d,ctas=%d", family, team,
+                 k % FAMILIES == COPY_WARP ? "groups" : "rows", rows[mixed / 6 % 5], ctas);
         break;
     case 3: snprintf(schedule, size, "%s:cluster=%d", family, cluster); break;
     case 4:
