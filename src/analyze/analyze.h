@@ -82,6 +82,27 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n);
 enum { EXCLUDES_LOW = 1, EXCLUDES_HIGH = 2 };
 unsigned excluded_of_base(const Graph *g, Node sum);
 
+/* analyze/places.c: a comparison of an element's place among the columns with a number of its row:
+ * index(K) op the sum of some terms. */
+enum { MOST_TERMS = 6 };
+typedef struct {
+    Node n;
+    bool minus;   /* it is subtracted */
+    bool limited; /* it may be any number: it is limited before it is added to others */
+} PlaceTerm;
+typedef struct {
+    Node comparison;
+    Op op;
+    bool plain;  /* the program compares the index itself with the only term ... */
+    bool turned; /* ... and writes the index on the right */
+    int count;
+    PlaceTerm terms[MOST_TERMS];
+} PlaceTest;
+
+/* Whether a comparison is one, where the columns are one axis. */
+bool find_place_test(const Graph *g, AxisSet columns, Node comparison, PlaceTest *test);
+Op opposite_comparison(Op op); /* of the comparison that holds where `op` does not */
+
 /* Its graph has corrected squares about rounded means where `g` leaves those to other kernels. */
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes);
 /* The same of `g` as it is. */

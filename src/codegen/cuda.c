@@ -185,12 +185,12 @@ void count_users(Emitter *e)
         if (!k->computed[i]) continue;
         if (picks_element(e, n)) e->users[picked_place(e, n).id]++;
         if (!uses_operands(e, n)) continue;
-        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
-            if (mentions_operand(e, n, j)) {
-                Node operand = arg(e->g, n, j);
-                e->users[operand.id]++;
-                e->serves[operand.id] |= serves_elements(e, operand, n, work);
-            }
+        Node operands[MOST_MENTIONED];
+        const int count = list_mentioned(e, n, operands);
+        for (int j = 0; j < count; j++) {
+            e->users[operands[j].id]++;
+            e->serves[operands[j].id] |= serves_elements(e, operands[j], n, work);
+        }
     }
 }
 

@@ -13,6 +13,7 @@
  *   pass_pairs.c         reductions that are computed together, in a pass
  *   pass_streamed.c      the same over a row that each phase reads from memory again
  *   hoist.c              what is computed once before a pass
+ *   window.c             the columns of a row that a mask leaves
  *   reduce.c             the reductions that end a phase
  *   load.c               where a row's elements are read from
  *   ring.c               the ring of row buffers in shared memory
@@ -83,6 +84,7 @@ typedef struct {
     const char **inverses;    /* of 1 / the value */
     const char **divisors;    /* of the divisor that is made of a row's value, for its columns */
     const char **places;      /* of the index of a column that a pass compares columns with */
+    const char **outsides;    /* of the value outside the row's window, in a pass that skips that */
     const char **vector_sums; /* of the sum of a vector's terms, in a pass that adds those */
 
     /* By node id: facts. */
@@ -93,6 +95,10 @@ typedef struct {
     bool *breaks;       /* it would make a line too long, and gets one of its own */
     int *bits;          /* magnitude_bits() of codegen/expr.c, of the first bits_known nodes */
     uint32_t bits_known;
+
+    /* The first and last column of a row's window; NULL: it begins or ends with the row. */
+    const char *first, *last;
+    bool outside; /* an expression is for columns outside */
 
     int ahead; /* vectors of each tensor that a pass over a streamed row loads before it computes */
     LIST(Carried) carried; /* with row pipelining */
@@ -213,9 +219,13 @@ void emit_vector_divisors(Emitter *e, const bool *needed);
  * whole row. Its text then compares in 32 bits, relative to the thread's vector, and does not
  * mention the index. */
 bool compares_place(const Emitter *e, Node n);
-/* Whether the text of an element mentions that operand. */
-bool mentions_operand(const Emitter *e, Node n, int which);
+/* The values that a node's text mentions: its operands, or what it compares a place with. */
+enum { MOST_MENTIONED = MOST_TERMS }; /* more than there are operands */
+int list_mentioned(const Emitter *e, Node n, Node operands[MOST_MENTIONED]);
 const char *place_text(Emitter *e, Node n);
+/* Declares the place of a comparison, unless it is there; its name, or a number. */
+const char *declare_place(Emitter *e, const PlaceTest *test);
+void forget_hoisted(Emitter *e, int phase); /* before a row's first pass */
 /* Whether a reduction is sum[N](where(index(N) == t, x, 0)) of a tensor x. Then one thread reads
  * that element. */
 bool picks_element(const Emitter *e, Node n);
@@ -261,6 +271,19 @@ void finish_reductions(Emitter *e, int phase);
 void declare_block_scratch(Emitter *e);
 void emit_reductions(Emitter *e, int phase);
 void emit_phase(Emitter *e, int phase);
+
+/* ---- the window of a row ---- */
+void emit_window(Emitter *e);          /* declares it, before the row is loaded */
+const char *in_window(Emitter *e);     /* the condition that a thread's vector has columns of it */
+const char *out_of_window(Emitter *e); /* ... that it has none */
+const char *window_ends(Emitter *e);   /* the arguments "first, last" of load_window */
+/* Of phases that skip what is outside: whether something of that is neither constant nor neutral,
+ * so that it is to be computed, and the names of its values. */
+bool has_outside(Emitter *e, int phase);
+void emit_outside_values(Emitter *e, int phase);
+/* ` if (x != 0)`: where elements outside count; "": everywhere. What is done with one. */
+const char *outside_condition(Emitter *e, int phase);
+void emit_outside(Emitter *e, int phase);
 
 /* ---- a pass over a row's columns ---- */
 typedef struct {

@@ -54,76 +54,112 @@ void emit_vector_divisors(Emitter *e, const bool *needed)
 
 /* ---- places ---- */
 
-static bool is_place(const Emitter *e, Node n)
+/* Whether `col` is a coordinate, and an int. */
+static bool counts_columns(const Kernel *k)
 {
-    return node(e->g, n)->op == OP_INDEX && is_column_value(e, n);
+    return !has_several_columns(k) && !k->dynamic;
+}
+
+static bool find_test(const Emitter *e, Node n, PlaceTest *test)
+{
+    return counts_columns(e->k) && find_place_test(e->g, e->k->columns, n, test);
 }
 
 bool compares_place(const Emitter *e, Node n)
 {
-    const NodeInfo *info = node(e->g, n);
-    bool counted =
-        has_several_columns(e->k) || e->k->dynamic; /* `col` is no coordinate, or no int */
-    if (counted || info->op < OP_EQ || info->op > OP_GE) return false;
-    Node left = info->args[0], right = info->args[1];
-    return is_place(e, left) ? !is_column_value(e, right)
-                             : is_place(e, right) && !is_column_value(e, left);
+    PlaceTest test;
+    return find_test(e, n, &test);
 }
 
-static Node compared_with(const Emitter *e, Node n)
+int list_mentioned(const Emitter *e, Node n, Node operands[MOST_MENTIONED])
 {
-    Node left = arg(e->g, n, 0);
-    return is_place(e, left) ? arg(e->g, n, 1) : left;
+    PlaceTest test;
+    int count = 0;
+    if (find_test(e, n, &test))
+        for (int i = 0; i < test.count; i++) operands[count++] = test.terms[i].n;
+    else
+        for (int i = 0; i < op_info[node(e->g, n)->op].arity; i++)
+            operands[count++] = arg(e->g, n, i);
+    return count;
 }
 
-bool mentions_operand(const Emitter *e, Node n, int which)
+/* A constant's text; NULL: it is none. */
+static const char *fixed_place(Emitter *e, const PlaceTest *test)
 {
-    return !compares_place(e, n) || !is_place(e, arg(e->g, n, which));
+    const NodeInfo *info = node(e->g, test->terms[0].n);
+    if (test->count && info->op != OP_CONST) return NULL;
+    if (test->count > 1 || (test->count && test->terms[0].minus)) return NULL;
+    const int64_t at = test->count ? info->integer : 0;
+    return arena_format(e->arena, "%d", (int)(at < -1 ? -1 : at < INT_MAX ? at : INT_MAX));
 }
 
-static void emit_place(Emitter *e, Node with)
+static const char *terms_text(Emitter *e, const PlaceTest *test)
 {
-    if (e->places[with.id]) return;
-    const NodeInfo *info = node(e->g, with);
-    if (info->op == OP_CONST) {
-        int64_t column = info->integer < -1        ? -1
-                         : info->integer < INT_MAX ? info->integer
-                                                   : INT_MAX;
-        e->places[with.id] = arena_format(e->arena, "%d", (int)column);
-        return;
+    enum { ADDEND = 12, UNARY = 14 };
+    Text *text = text_new(e->arena);
+    for (int i = 0; i < test->count; i++) {
+        const PlaceTerm *term = &test->terms[i];
+        const bool limits = term->limited && !test->plain, first = i == 0;
+        const int need = test->plain || limits ? 0
+                         : !first              ? ADDEND + 1
+                         : term->minus         ? UNARY
+                                               : ADDEND;
+        text_print(text, limits ? "%sas_distance(%s)" : "%s%s",
+                   first ? (term->minus ? "-" : "") : (term->minus ? " - " : " + "),
+                   expression(e, term->n, need));
     }
-    bool named = info->name || info->op == OP_INDEX || find_load(e, with);
-    e->places[with.id] = named ? name_after(e, with, "_at") : unique_name(e, "place");
-    line(e->out, "const int %s = as_column(%s);", e->places[with.id], expression(e, with, 0));
+    return text_string(text);
+}
+
+/* The place that elements are compared with, in a variable. One that the program writes beside the
+ * index alone is shared by all comparisons with it. */
+const char *declare_place(Emitter *e, const PlaceTest *test)
+{
+    const Node key = test->plain ? test->terms[0].n : test->comparison;
+    const char **place = &e->places[key.id];
+    if (!*place) *place = fixed_place(e, test);
+    if (*place) return *place;
+    const NodeInfo *info = node(e->g, key);
+    const bool named = test->plain && (info->name || info->op == OP_INDEX || find_load(e, key));
+    const char *text = terms_text(e, test);
+    *place = named ? name_after(e, key, "_at") : unique_name(e, "place");
+    line(e->out, "const int %s = as_column(%s);", *place, text);
+    return *place;
 }
 
 const char *place_text(Emitter *e, Node n)
 {
-    const char *op = op_info[node(e->g, n)->op].text, *i = "i",
-               *with = e->places[compared_with(e, n).id];
-    bool left = is_place(e, arg(e->g, n, 0));
+    PlaceTest test;
+    find_test(e, n, &test);
+    const Node key = test.plain ? test.terms[0].n : n;
+    const bool right = test.plain && test.turned;
+    const char *op = op_info[right ? node(e->g, n)->op : test.op].text, *i = "i",
+               *with = e->places[key.id];
     if (e->k->counts_places)
         i = "col + i";
     else
         with = arena_format(e->arena, "%s - col", with);
-    return arena_format(e->arena, "%s %s %s", left ? i : with, op, left ? with : i);
+    return arena_format(e->arena, "%s %s %s", right ? with : i, op, right ? i : with);
+}
+
+/* What an earlier pass has declared is not in scope, or belongs to another row. */
+void forget_hoisted(Emitter *e, int phase)
+{
+    if (phase > 0 && !e->k->lag) return;
+    e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+    e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
 }
 
 void emit_hoisted(Emitter *e, const bool *needed)
 {
-    /* What an earlier pass has declared is not in scope, or belongs to another row. */
-    bool other_row = e->phase == 0 || e->k->lag;
-    if (other_row) {
-        e->divisors = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
-        e->places = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
-    }
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!computes_now(e, n, needed)) continue;
         if (prepares_divisors(e->k) && is_column_value(e, n) &&
             !is_column_value(e, arg(e->g, n, 1)))
             emit_divisor(e, n);
-        if (compares_place(e, n)) emit_place(e, compared_with(e, n));
+        PlaceTest test;
+        if (find_test(e, n, &test)) declare_place(e, &test);
     }
 }
 
@@ -149,8 +185,8 @@ static void emit_pick(Emitter *e, const InnerReduction *sum)
 {
     const Load *load = find_load(e, sum->picked);
     const char **coord = &e->coords[fastest_column(e->k)], *element_of = *coord;
-    emit_place(e, sum->place);
-    const char *at = *coord = e->places[sum->place.id];
+    const PlaceTest test = {.plain = true, .count = 1, .terms = {{.n = sum->place}}};
+    const char *at = *coord = declare_place(e, &test);
     const char *x = element(e, load_pointer(e, load), load->tensor, load->axes);
     *coord = element_of;
     bool slices = e->k->slice; /* one CTA reads it: the one whose column it is, or the first */

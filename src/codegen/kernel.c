@@ -23,6 +23,8 @@ void emit_phase(Emitter *e, int phase)
     emit_inverses(e, phase);
     emit_row_values(e, phase, true);
     emit_row_accumulators(e, phase);
+    forget_hoisted(e, phase);
+    if (phase == 0) emit_window(e);
     emit_resident_loads(e, phase, false);
     emit_across_values(e, phase);
     emit_across_sums(e, phase);

@@ -96,6 +96,9 @@ static void emit_resident_load(Emitter *e, const Load *load)
         line(e->out, "read_row(%s_v, current.%s);", load->name, load->name);
     else if (is_read_by_blocks(e->k, load))
         emit_from_blocks(e, load);
+    else if (is_masked(e->k, load))
+        line(e->out, "load_window<step>(%s_v, %s, first_column, %s);", load->name,
+             load_address(e, load), window_ends(e));
     else if (!has_several_columns(e->k))
         line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns",
              load->name, row_part(e, load));

@@ -65,8 +65,9 @@ static Pass find_pass(Emitter *e, int phase)
         Node n = {(uint32_t)i};
         if (!pass.needed[i] || !k->computed[i] || is_reduction(e->g, n)) continue;
         if (is_kept(e, n) && !is_kept_from(e, n, phase)) continue;
-        for (int j = 0; j < op_info[node(e->g, n)->op].arity; j++)
-            if (mentions_operand(e, n, j)) need(&pass, arg(e->g, n, j));
+        Node operands[MOST_MENTIONED];
+        const int count = list_mentioned(e, n, operands);
+        for (int j = 0; j < count; j++) need(&pass, operands[j]);
     }
     return pass;
 }
@@ -116,6 +117,10 @@ void emit_tile_loads(const Pass *pass)
         if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         const char *use = cache_use(pass, load), *from = load_address(e, load),
                    *tile = e->ahead ? "[t]" : "";
+        if (is_masked(e->k, load) && !skips_outside(e->k, pass->phase))
+            line(e->out, "if (%s)", in_window(e));
+        const int deeper = is_masked(e->k, load) && !skips_outside(e->k, pass->phase);
+        e->out->indent += deeper;
         if (is_late(load) && e->k->few_ctas)
             *list_push(e->arena, &late) = load;
         else if (use)
@@ -124,6 +129,7 @@ void emit_tile_loads(const Pass *pass)
         else
             line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from,
                  column_text(e), limit_text(e));
+        e->out->indent -= deeper;
     }
     emit_reloaded_tiles(e, &late, "_v", "t", column_text(e));
 }
@@ -324,9 +330,54 @@ static void emit_element(const Pass *pass)
     close_scope(e, scope);
 }
 
+/* The elements of a vector, but where all of them are outside the row's window. */
+static void emit_window_elements(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *condition = outside_condition(e, pass->phase);
+    line(e->out, "if (%s) {", in_window(e));
+    e->out->indent++;
+    emit_tile_loads(pass);
+    line(e->out, "#pragma unroll");
+    block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
+    e->out->indent--;
+    block (e->out, "} else%s", condition) {
+        line(e->out, "#pragma unroll");
+        block (e->out, "for (int i = 0; i < vec; i++)") emit_outside(e, pass->phase);
+    }
+}
+
+static void emit_window_tile(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    int scope = open_scope(e);
+    const bool outside = has_outside(e, pass->phase);
+    if (!outside) {
+        line(e->out, "if (%s) continue;", out_of_window(e));
+        emit_tile_loads(pass);
+    }
+    emit_output_vectors(pass);
+    emit_pair_vectors(pass);
+    declare_vector_sums(pass);
+    if (outside) {
+        emit_window_elements(pass);
+    } else {
+        line(e->out, "#pragma unroll");
+        block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
+    }
+    emit_pair_adds(pass);
+    emit_vector_sums(pass);
+    emit_vector_stores(pass);
+    close_scope(e, scope);
+}
+
 static void emit_tile(const Pass *pass)
 {
     Emitter *e = pass->e;
+    if (skips_outside(e->k, pass->phase)) {
+        emit_window_tile(pass);
+        return;
+    }
     int scope = open_scope(e);
     if (!e->ahead) emit_tile_loads(pass);
     emit_column_values(pass, true);
@@ -422,6 +473,7 @@ void emit_pass(Emitter *e, int phase)
     emit_hoisted(e, pass->needed);
     emit_picks(e, phase);
     if (!pass->any) return;
+    if (skips_outside(e->k, phase)) emit_outside_values(e, phase);
     emit_whole_rows(pass);
     e->ahead = vectors_ahead(pass);
     name_vector_sums(pass);

@@ -147,6 +147,7 @@ void emit_pipelined_phases(Emitter *e)
     emit_row_values(e, 0, true);
     emit_row_accumulators(e, 0);
     declare_reductions(e, 0);
+    forget_hoisted(e, 0);
     emit_pass(e, 0);
     emit_exchanges(e, reduce_list(e, 0));
     emit_row_stores(e, 0);

@@ -304,6 +304,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     explain_row_axes(out, plan->analysis->graph, k, launch);
     explain_ring(out, plan, k);
     explain_columns(out, k);
+    explain_window(out, plan->analysis->graph, k);
     explain_phases(out, k);
     explain_pairs(out, plan->analysis->graph, k);
     const char *unused = !k->limit_ctas ? "" : arena_format(arena, ", %s", reserve_text(arena, k));
@@ -329,7 +330,8 @@ static void explain_traffic(Text *out, const Plan *plan)
     Arena *arena = out->arena;
     const Traffic all = count_traffic(plan);
     const char *inputs = bytes_text(arena, a->read_bytes), *read = bytes_text(arena, all.read);
-    line(out, "traffic: at least %s read and %s written", read, bytes_text(arena, all.written));
+    line(out, "traffic: at %s %s read and %s written", all.masked ? "most" : "least", read,
+         bytes_text(arena, all.written));
     if (all.read > a->read_bytes && strcmp(read, inputs))
         line(out, "    inputs are %s: %s", inputs,
              all.repeats ? "some are read again for each of the rows that share them"
@@ -406,8 +408,10 @@ static void explain_speed(Text *out, const Plan *plan)
     if (e.unknown)
         line(out, "model: no estimate for this plan: %s", e.unknown);
     else
-        line(out, "model: about %.0f GB/s with many rows, where memory moves %.0f; bound by %s",
-             rounded_gbps(e.gbps), rounded_gbps(e.ceiling), bound_name(e.bound));
+        line(out, "model: about %.0f GB/s with many rows%s, where memory moves %.0f; bound by %s",
+             rounded_gbps(e.gbps),
+             count_traffic(plan).masked ? ", counting what a mask excludes" : "",
+             rounded_gbps(e.ceiling), bound_name(e.bound));
 }
 
 static void explain_cut(Text *out, const Plan *plan, const char *cut)

@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     int64_t read, written; /* bytes, by all kernels */
     bool again;            /* rows are read in more than one phase */
+    bool masked;           /* where a mask leaves a part of each row, less is read */
     bool repeats;          /* several of a kernel's rows read the same row of a tensor */
 } Traffic;
 

@@ -103,6 +103,7 @@ Traffic count_traffic(const Plan *plan)
     const Sizes *sizes = &plan->analysis->sizes;
     for (int i = 0; i < plan->kernel_count; i++) {
         if (!has_work(plan, i)) continue;
+        all.masked |= has_window(&plan->kernels[i]);
         all.again |= reads_rows_again(&plan->kernels[i]);
         all.repeats |= repeats_rows(plan->analysis->graph, &plan->kernels[i]);
         all.read = add_bytes(all.read, bytes_read(plan->analysis->graph, sizes, &plan->kernels[i]));

@@ -89,3 +89,29 @@ void explain_phases(Text *out, const Kernel *k)
              "    row pipeline: the last phase of a row runs after the first phase of the next %s",
              k->lag > 1 ? "row but one" : "row");
 }
+
+/* How much of a row is taken to be left. */
+static const char *share_text(Arena *arena, const Graph *g, const Window *w)
+{
+    enum { PERCENT = 100 };
+    const double left = PERCENT * w->share;
+    if (!w->told)
+        return arena_format(arena, "how much, rows tell; the model takes %.0f %% to be left", left);
+    const char *by = w->width.id ? g->params.data[node(g, w->width)->param].name : NULL;
+    return by ? arena_format(arena, "%.0f %% is left where %s has its default", left, by)
+              : arena_format(arena, "up to %.0f %% is left", left);
+}
+
+void explain_window(Text *out, const Graph *g, const Kernel *k)
+{
+    if (!has_window(k)) return;
+    const Window *w = k->window;
+    Text *names = text_new(out->arena);
+    int count = 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (is_masked(k, &k->loads[i]))
+            text_print(names, "%s%s", count++ ? ", " : "", k->loads[i].name);
+    line(out, "    a mask excludes a part of each row, where %s not read: %s",
+         arena_format(out->arena, "%s %s", text_string(names), count > 1 ? "are" : "is"),
+         share_text(out->arena, g, w));
+}

@@ -11,5 +11,6 @@ const char *plural(int64_t count);                                  /* "s" but f
 void explain_walk(Text *out, const Plan *plan, const Kernel *k);
 /* How many phases, and where a row is between them. */
 void explain_phases(Text *out, const Kernel *k);
+void explain_window(Text *out, const Graph *g, const Kernel *k); /* what a mask leaves of a row */
 
 #endif

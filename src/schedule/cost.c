@@ -63,7 +63,7 @@ static double norm(double a, double b)
 
 /* A CTA's part of a row, in columns and in bytes that go to memory and back. */
 typedef struct {
-    double columns, traffic, read, shared,
+    double columns, traffic, read, shared, masked, /* masked: more, if all of a row were read */
         again;        /* shared: of what all rows read; again: by later phases, from L2 or memory */
     double scattered; /* of sectors for elements that have no neighbour in their row */
 } Part;
@@ -86,6 +86,8 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
         const Load *load = &k->loads[i];
         double bytes = (double)axes_size(&s->a->sizes, load->axes & column_axes(k)) *
                        dtype_info[load->dtype].bytes / k->cluster;
+        if (is_masked(k, load)) part.masked += bytes * (1 - k->window->share);
+        if (is_masked(k, load)) bytes *= k->window->share;
         part.scattered += scattered_bytes(k, load->access, load->axes, load->dtype, bytes);
         if (!(load->axes & rows)) {
             part.shared += bytes;
@@ -151,7 +153,7 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
     return beside_exchange(k) +
            tiles * (t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
                         vector_accesses(k) +
-                    t->operation * element_operations(s, k) * k->vec);
+                    t->operation * element_operations(s, k) * k->vec * computed_share(k));
 }
 
 /* The same, and those with which a row's threads meet and go to the next row, however few elements
@@ -392,7 +394,7 @@ static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, Bou
 static double nominal_rows(const Scheduler *s, const Kernel *k)
 {
     const Part part = measure_part(s, k);
-    double row = part.traffic * k->cluster;
+    double row = (part.traffic + part.masked) * k->cluster;
     return NOMINAL_BYTES / (row > 1 ? row : 1);
 }
 

@@ -191,6 +191,13 @@ int meeting_places(const Graph *g, const Kernel *k, const Sizes *sizes, Node red
     return threads ? block_places(k, threads) : 0;
 }
 
+bool reads_early(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].place == LOADED_AHEAD) return true;
+    return false;
+}
+
 bool copies_stray_bytes(const Kernel *k, int64_t columns)
 {
     for (int i = 0; i < k->load_count; i++) {

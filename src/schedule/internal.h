@@ -3,7 +3,7 @@
  *   schedule.c        the choice: cuts the graph, chooses each kernel's schedule, builds the plan
  *   levels.c, apart.c, cut.c, phases.c, finished.c, single_numbers.c, join_parts.c, plan_size.c
  *                     the work: which kernels there are, what each computes, what crosses
- *   online.c, gather.c, facts.c
+ *   online.c, gather.c, window.c, facts.c
  *                     what is known of a kernel's work
  *   keys.def, keys.c  the keys of a schedule, and its texts
  *   propose.c         the schedules of a kernel that are worth a look
@@ -251,6 +251,10 @@ void set_few(const Scheduler *s, Kernel *k);
 
 void find_kept(const Scheduler *s, Kernel *k); /* of the work, whatever the schedule */
 int kept_registers(const Scheduler *s, const Kernel *k);
+
+/* ---- window.c ---- */
+
+void find_window(const Scheduler *s, Kernel *k); /* the same */
 
 /* ---- convert.c ---- */
 

@@ -12,6 +12,7 @@
 
 #include "analyze/analyze.h"
 #include "schedule/launch.h"
+#include "schedule/window.h"
 
 typedef enum {
     FAMILY_POINTWISE,        /* no reduction */
@@ -107,7 +108,7 @@ typedef enum {
     WIDENED_BY_CVT /* of bf16: by an instruction that converts, not by a shift */
 } Widening;
 
-typedef struct {
+typedef struct Load {
     Node node;        /* the PARAM, or the reduction that a slot holds */
     int tensor, slot; /* one of them is -1 */
     const char *name; /* of the kernel's pointer */
@@ -118,6 +119,7 @@ typedef struct {
     Place place;
     uint64_t phases; /* bit set of the phases that need it, see phase_bit() */
     Widening widening;
+    bool masked; /* a row's: its elements count inside the kernel's window alone */
 } Load;
 
 typedef struct {
@@ -166,7 +168,7 @@ typedef struct {
     int last;  /* the last that needs it */
 } Kept;
 
-typedef struct {
+typedef struct Kernel {
     const char *name;
     Family family;
 
@@ -191,11 +193,12 @@ typedef struct {
     Store *stores;
     InnerReduction *inner;
     Accumulator *accumulators;
-    int finishes;   /* FINISH: the kernel whose partials it adds; else -1 */
-    int clears;     /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
-    int *phase;     /* by node id: phases within this kernel */
-    bool *computed; /* by node id: computed here (not loaded from a slot) */
-    Kept *keeps;    /* by node id; NULL: nothing is kept */
+    int finishes;         /* FINISH: the kernel whose partials it adds; else -1 */
+    int clears;           /* CLEAR: the kernel whose mailbox it zeroes; else -1 */
+    int *phase;           /* by node id: phases within this kernel */
+    bool *computed;       /* by node id: computed here (not loaded from a slot) */
+    Kept *keeps;          /* by node id; NULL: nothing is kept */
+    const Window *window; /* NULL: all of a row counts */
 
     /* Shape: a thread handles `vec` elements side by side, `tiles` times; a row has
      * threads_per_row threads in each of `cluster` CTAs, a CTA `teams` rows. (FINISH: a CTA's
@@ -330,13 +333,7 @@ static inline int kernel_threads(const Kernel *k)
 {
     return k->threads_per_row * k->teams;
 }
-/* Whether some column vector is read a tile ahead of the phase that needs it. */
-static inline bool reads_early(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].place == LOADED_AHEAD) return true;
-    return false;
-}
+bool reads_early(const Kernel *k); /* some column vector, a tile ahead of its phase */
 static inline int helper_threads(const Kernel *k)
 {
     return 32 * (has_copy_warp(k) + is_grouped(k));

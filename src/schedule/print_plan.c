@@ -43,7 +43,8 @@ static void print_kernel(Text *out, const Plan *plan, const Kernel *k)
         if (k->meeting == MEET_IN_RING) line(out, "sums meet in the ring");
         if (k->meeting == MEET_BESIDE_RING) line(out, "sums meet beside the ring");
         for (int i = 0; i < k->load_count; i++)
-            line(out, "load %s%s%s%s", k->loads[i].name,
+            line(out, "load %s%s%s%s%s", k->loads[i].name,
+                 is_masked(k, &k->loads[i]) ? ", masked" : "",
                  is_resident(&k->loads[i]) ? ", resident" : "",
                  is_hoisted(&k->loads[i]) ? ", hoisted" : "",
                  is_lined_up(k, &k->loads[i]) || is_read_by_blocks(k, &k->loads[i]) ? ", by blocks"

@@ -5,7 +5,8 @@
  *
  * A class is what a kernel does for each row, whatever the graph is called: bytes of an element of
  * each input, > of each output, | of each vector that all rows share, | the reductions of each
- * phase, apart by /, those that go together joined by *, | and sums over rows. VECTOR is how many
+ * phase, apart by /, those that go together joined by *, | and sums over rows; |window where a mask
+ * leaves a part of each row. VECTOR is how many
  * elements a thread takes at a time; FROM and TO are columns. A schedule that does not tell all
  * keys leaves the rest to the model. GAIN is the percentage of time saved, for whoever prunes. */
 #include "schedule/internal.h"
@@ -61,7 +62,8 @@ const char *class_of(const Scheduler *s, const Kernel *k)
         text_print(out, phase ? "/" : "|");
         put_phase(out, s, k, phase);
     }
-    text_print(out, "|%d%s", k->accumulator_count, k->kept ? " kept" : "");
+    text_print(out, "|%d%s%s", k->accumulator_count, k->window ? "|window" : "",
+               k->kept ? " kept" : "");
     return text_string(out);
 }
 

@@ -66,6 +66,10 @@ grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
 expect 0 'column vectors are read with the row, into registers' explain "$root/tests/cases/wide_weights.fuse" N=12288 --arch sm_90a --schedule row:columns=registers,stages=1,loop=none
 expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --schedule grid-stride:threads=256,rows=2 --json
 expect 0 '^?: the model was not fitted on these: it has sums that keep row axes' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
+expect 0 'where x is not read: 25 % is left where window has its default' explain "$root"/tests/golden/window.fuse --arch sm_90a
+also '^traffic: at most 268.4 MB read'
+expect 0 'where y, dy are not read: how much, rows tell; the model takes 50 % to be left' explain "$root"/examples/softmax_causal_bwd.fuse --arch sm_90a
+expect 0 '^traffic: at least 67.1 MB read' explain "$root"/examples/softmax_causal.fuse --arch sm_90a --schedule row:stages=2
 expect 0 "a row's indices along B, H, Q are found by division: column axes" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
 expect 0 "a row's indices along B, G are found by division: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
 expect 0 '^in place, if asked for (each input for one output only): h may overwrite x or residual; y may overwrite x or residual' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a

@@ -236,6 +236,24 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first_column, i
     }
 }
 
+//@ load_window
+// the same, but only vectors with some of the columns first ... last; v[t] of others is anything
+template <int step, class T, int n, int tiles>
+DEVICE void load_window(vector<T, n> (&v)[tiles], const T *row, int first_column, int first, int last)
+{
+    if (misalignment<n>(row) == 0) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (first_column + t * step <= last && first_column + t * step + n > first)
+                read_once(v[t], row + first_column + t * step);
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++)
+            if (first_column + t * step <= last && first_column + t * step + n > first)
+                load_words(v[t], row + first_column + t * step);
+    }
+}
+
 //@ load_columns
 // what all rows share: v[t] holds the n elements from column first_column + t * step on
 template <int step, class T, int n, int tiles>
@@ -373,3 +391,16 @@ DEVICE float widen_by_cvt(bf16 x)
 // first compare as -1, those from 2^31 on as 2^31 - 1.
 DEVICE int as_column(long long n) { return (int)(n < -1 ? -1 : n < 0x7fffffff ? n : 0x7fffffff); }
 
+//@ as_distance
+// a number that is compared with sums of places, which are less than 2^61
+DEVICE long long as_distance(long long n)
+{
+    constexpr long long far = 1ll << 62;
+    return n < -far ? -far : n < far ? n : far;
+}
+
+//@ lesser
+DEVICE int lesser(int a, int b) { return a < b ? a : b; }
+
+//@ greater
+DEVICE int greater(int a, int b) { return a > b ? a : b; }

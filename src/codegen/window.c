@@ -1,0 +1,228 @@
+/* codegen/window.c: the window of a row: its first and last column, found before the row is loaded,
+ * and what a phase does with the columns outside, which it does not compute one by one. */
+#include "codegen/emit.h"
+
+#include <math.h>
+
+/* ---- where it begins and ends ---- */
+
+/* A bound's column as the first or last of the window. What is behind the row's end counts as its
+ * last column, so that one more is an int. */
+static const char *end_text(Emitter *e, const PlaceTest *test, bool first)
+{
+    const char *place = declare_place(e, test);
+    const char *within = arena_format(e->arena, "lesser(%s, %s - 1)", place, e->end);
+    switch (test->op) {
+    case OP_GT: return arena_format(e->arena, "%s + 1", within);
+    case OP_GE: return place;
+    case OP_LT: return arena_format(e->arena, "lesser(%s, %s) - 1", place, e->end);
+    default: return first ? place : within;
+    }
+}
+
+static bool bounds_first(Op op)
+{
+    return op == OP_GT || op == OP_GE || op == OP_EQ;
+}
+
+static bool bounds_last(Op op)
+{
+    return op == OP_LT || op == OP_LE || op == OP_EQ;
+}
+
+/* The tightest bound of one end; NULL: the row's. */
+static const char *find_end(Emitter *e, bool first)
+{
+    const Window *w = e->k->window;
+    const char *end = NULL;
+    for (int i = 0; i < w->count; i++) {
+        if (first ? !bounds_first(w->bounds[i].op) : !bounds_last(w->bounds[i].op)) continue;
+        const char *other = end_text(e, &w->bounds[i], first);
+        end =
+            !end ? other
+                 : arena_format(e->arena, first ? "greater(%s, %s)" : "lesser(%s, %s)", end, other);
+    }
+    return end;
+}
+
+/* "x is", "x, u are" */
+static const char *masked_text(Emitter *e)
+{
+    NameList names = {0};
+    for (int i = 0; i < e->k->load_count; i++)
+        if (is_masked(e->k, &e->k->loads[i])) *list_push(e->arena, &names) = e->k->loads[i].name;
+    return arena_format(e->arena, "%s %s", join(e->arena, &names, ", "),
+                        names.count > 1 ? "are" : "is");
+}
+
+void emit_window(Emitter *e)
+{
+    if (!has_window(e->k)) return;
+    const char *first = find_end(e, true), *last = find_end(e, false);
+    e->first = first ? unique_name(e, "from") : NULL;
+    e->last = last ? unique_name(e, "to") : NULL;
+    line(e->out, "// a mask excludes the other columns of the row: %s not read there",
+         masked_text(e));
+    if (first && last)
+        line(e->out, "const int %s = %s, %s = %s;", e->first, first, e->last, last);
+    else
+        line(e->out, "const int %s = %s;", first ? e->first : e->last, first ? first : last);
+}
+
+/* Whether a thread's vector has columns of the window, or (outside) has none. */
+static const char *window_condition(Emitter *e, bool outside)
+{
+    const char *in = e->k->vec > 1 ? "col + vec > %s" : "col >= %s",
+               *out = e->k->vec > 1 ? "col + vec <= %s" : "col < %s";
+    NameList all = {0};
+    if (e->last)
+        *list_push(e->arena, &all) =
+            arena_format(e->arena, outside ? "col > %s" : "col <= %s", e->last);
+    if (e->first) *list_push(e->arena, &all) = arena_format(e->arena, outside ? out : in, e->first);
+    return join(e->arena, &all, outside ? " || " : " && ");
+}
+
+const char *in_window(Emitter *e)
+{
+    return window_condition(e, false);
+}
+
+const char *out_of_window(Emitter *e)
+{
+    return window_condition(e, true);
+}
+
+const char *window_ends(Emitter *e)
+{
+    return arena_format(e->arena, "%s, %s", e->first ? e->first : "0",
+                        e->last ? e->last : arena_format(e->arena, "%s - 1", e->end));
+}
+
+/* ---- what is outside ---- */
+
+/* Something that a pass does with each element: the value, and the reduction that takes it. */
+typedef struct {
+    Node value, reduction; /* 0: it is stored */
+    const char *into;      /* of a pair: the vector that the value goes to */
+} Deed;
+
+typedef LIST(Deed) Deeds;
+
+static bool is_neutral(const Graph *g, Node reduction, Node n)
+{
+    const NodeInfo *info = node(g, n);
+    if (info->op != OP_CONST) return false;
+    const bool floats = type_is_float(info->type);
+    const double value = floats ? info->number : (double)info->integer;
+    switch (op_combine[node(g, reduction)->op]) {
+    case COMBINE_SUM: return value == 0;
+    case COMBINE_PROD: return value == 1;
+    case COMBINE_MAX: return floats && value == -INFINITY;
+    case COMBINE_MIN: return floats && value == INFINITY;
+    default: return false;
+    }
+}
+
+static Node outside_of(const Emitter *e, Node n)
+{
+    return is_column_value(e, n) ? e->k->window->outside[n.id] : n;
+}
+
+static void add_reduction(const Emitter *e, Deeds *deeds, Node reduction, Node value,
+                          const char *into)
+{
+    if (!is_neutral(e->g, reduction, outside_of(e, value)))
+        *list_push(e->arena, deeds) = (Deed){value, reduction, into};
+}
+
+/* What a phase has to do with elements outside. */
+static Deeds list_deeds(Emitter *e, int phase)
+{
+    const Kernel *k = e->k;
+    Deeds deeds = {0};
+    for (int i = 0; i < k->inner_count; i++) {
+        const InnerReduction *r = &k->inner[i];
+        if (r->phase != phase || r->lacking) continue;
+        if (r->partner.id)
+            add_reduction(e, &deeds, r->partner, arg(e->g, r->partner, 0), e->taken[r->partner.id]);
+        else if (adds_elements(e, r))
+            add_reduction(e, &deeds, r->node, arg(e->g, r->node, 0), NULL);
+    }
+    for (int i = 0; i < k->accumulator_count; i++) {
+        const Accumulator *acc = &k->accumulators[i];
+        const Node value = operand_of(e->g, acc);
+        if (acc->phase == phase && is_column_value(e, value))
+            add_reduction(e, &deeds, acc->node, value, NULL);
+    }
+    for (int i = 0; i < k->store_count; i++) {
+        const Store *store = &k->stores[i];
+        if (store->phase == phase && store->access == ACCESS_VECTOR && !store->result)
+            *list_push(e->arena, &deeds) = (Deed){.value = store->node, .into = store->name};
+    }
+    return deeds;
+}
+
+bool has_outside(Emitter *e, int phase)
+{
+    return list_deeds(e, phase).count > 0;
+}
+
+void emit_outside_values(Emitter *e, int phase)
+{
+    const Deeds deeds = list_deeds(e, phase);
+    e->outsides = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
+    e->outside = true;
+    for (int i = 0; i < deeds.count; i++) {
+        const Node n = deeds.data[i].value, as = outside_of(e, n);
+        const char **name = &e->outsides[n.id], *text = expression(e, n, 0);
+        const Op op = node(e->g, as)->op;
+        const bool row = !is_column_value(e, as);
+        const bool plain = op == OP_CONST || (row && (e->local[as.id] || op == OP_PARAM));
+        if (*name) continue;
+        *name = plain ? text : name_after(e, n, "_outside");
+        if (!plain) line(e->out, "const %s %s = %s;", type_cuda(node(e->g, n)->type), *name, text);
+    }
+    e->outside = false;
+}
+
+/* Where all that is left is to add one value, zeros need not be added. */
+const char *outside_condition(Emitter *e, int phase)
+{
+    const Deeds deeds = list_deeds(e, phase);
+    const Deed *only = &deeds.data[0];
+    const bool sum = deeds.count == 1 && only->reduction.id && !only->into &&
+                     adds_terms(node(e->g, only->reduction)->op);
+    return sum ? arena_format(e->arena, " if (%s != 0)", e->outsides[only->value.id]) : "";
+}
+
+static void emit_deed(Emitter *e, const Deed *deed, const char *guard)
+{
+    const char *value = e->outsides[deed->value.id];
+    if (!deed->reduction.id) return;
+    if (deed->into) {
+        if (*guard) value = arena_format(e->arena, "%s ? %s : -infinity()", guard, value);
+        line(e->out, "%s[i] = %s;", deed->into, value);
+        return;
+    }
+    const Accumulator *acc = accumulator_of(e->k, deed->reduction);
+    const char *sum = e->vector_sums[deed->reduction.id], *into = sum ? sum : NULL;
+    if (acc) into = acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
+    if (*guard) line(e->out, "if (%s)", guard);
+    e->out->indent += *guard != 0;
+    emit_accumulate(e, deed->reduction, into ? into : variable(e, deed->reduction), value);
+    e->out->indent -= *guard != 0;
+}
+
+void emit_outside(Emitter *e, int phase)
+{
+    const Deeds deeds = list_deeds(e, phase);
+    const char *guard = element_guard(e);
+    for (int i = 0; i < deeds.count; i++) emit_deed(e, &deeds.data[i], guard);
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (store->phase != phase || store->access != ACCESS_VECTOR || store->result) continue;
+        line(e->out, "%s_out[i] = %s;", store->name,
+             store_value(e, e->outsides[store->node.id], node(e->g, store->node)->type,
+                         store->dtype));
+    }
+}
