@@ -66,6 +66,9 @@ list_programs() {
     printf 'examples/%s B=1 G=3 C=5 S=20\n' group_norm.fuse group_norm_bwd.fuse
     # rows that groups of CTAs read anew in each phase
     printf 'tests/long/%s\n' "flat.fuse" "flat.fuse N=65543" "three_reads.fuse"
+    # groups of warps; registers that the copy warp hands over
+    [ $arch = sm_80 ] || printf 'examples/layernorm_bwd.fuse %s\n' "N=4096 --schedule warp-specialized:threads=256,groups=2" \
+        "N=4096 --schedule warp-specialized:threads=128,groups=3,registers=1" "N=8192 --schedule warp-specialized:threads=256,registers=1,per_sm=1"
     # single elements, many a thread, with sums over rows; what no cluster shares, spills
     [ $arch != sm_90a ] || printf 'examples/%s\n' "layernorm_bwd.fuse N="{19457,33001}
     printf 'examples/%s\n' "layernorm.fuse N=4194304" "softmax_bwd.fuse N=3000001" "group_norm.fuse B=1 G=3 C=16 S=262144"

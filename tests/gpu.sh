@@ -60,6 +60,13 @@ list_cases() {
             done
         done
     done
+    # and registers that the copy warp hands over
+    for schedule in threads=256 threads=128,groups=2 threads=128,groups=3 threads=256,groups=2,lag=1 threads=128,cluster=2; do
+        for size in "M=1 N=4096" "M=2049 N=4096" "M=331 N=6152"; do
+            echo "examples/layernorm_bwd.fuse $size --schedule warp-specialized:$schedule,registers=1"
+            echo "examples/rmsnorm_bwd.fuse $size --schedule warp-specialized:$schedule,registers=1"
+        done
+    done
     # rows that the registers of the largest cluster hold, when shared memory has no room for two
     for columns in 393216 524288; do
         for file in rmsnorm layernorm rmsnorm_residual layernorm_residual; do

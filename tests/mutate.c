@@ -66,6 +66,7 @@ static const Rule rules[] = {
     {"ring", "(stage + stages - 1) % stages", "stage"},
     {"ring", "int stage = 1;", "int stage = 0;"},
     {"ring", "++stage == stages", "++stage == stages - 1"},
+    {"guard", "if (threadIdx.x < threads + 32) {", "if (true) {"},
     {"ring", "(stage += teams) >= stages", "(stage += teams) > stages"},
     {"ring", "stage -= stages;", "stage = 0;"},
     {"ring", "int stage = team,", "int stage = 0,"},

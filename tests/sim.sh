@@ -130,6 +130,11 @@ list_turns() {
         echo "examples/layernorm_bwd.fuse M=3 N=1029 --sms 2 --offset x=1 --schedule warp-specialized:$schedule"
         echo "tests/cases/moments_ride.fuse M=40 N=1028 --outputs y,mu,v,s --sms 1 --schedule warp-specialized:$schedule"
     done
+    # with registers that the copy warp hands over
+    for schedule in threads=128 threads=128,groups=2 threads=128,groups=3,lag=1 threads=256,cluster=2; do
+        echo "examples/layernorm_bwd.fuse M=23 N=2056 --sms 1 --schedule warp-specialized:$schedule,registers=1"
+        echo "examples/softmax.fuse M=23 N=2056 --sms 1 --schedule warp-specialized:$schedule,registers=1"
+    done
     for name in layernorm layernorm_bwd; do
         echo "examples/$name.fuse M=19 N=1040 --sms 1 --schedule warp-specialized:groups=2,columns=shared"
         echo "examples/$name.fuse M=1 N=1040 --schedule warp-specialized:groups=3"

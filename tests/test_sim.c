@@ -81,6 +81,9 @@ static const Case wrong[] = {
     {"bad_overlapping", 1, 0, "write of out, byte ", 0},
     {"bad_overlapping_input", 1, 0, "read of in, byte ", 0},
     {"bad_overlapping_read", 2, 0, "which the kernel before may still use", 0},
+    {"bad_registers_of_warps", 1, 0, "registers", 0},
+    {"bad_registers_of_each", 1, 0, "registers, where thread ", 0},
+    {"bad_registers_count", 1, 0, "28 registers: a multiple of 8", 0},
 };
 
 static const Case right[] = {
@@ -93,6 +96,7 @@ static const Case right[] = {
     {"good_cluster", 4, 0, NULL, 2},        {"good_send", 4, 0, NULL, 2},
     {"good_ring", 1, 0, NULL, 0},           {"good_fenced_copy", 1, 0, NULL, 0},
     {"good_overlapping", 2, 0, NULL, 0},    {"good_pace", 1, 0, NULL, 0},
+    {"good_registers", 1, 0, NULL, 0},
 };
 
 enum { WRONG = sizeof wrong / sizeof *wrong, RIGHT = sizeof right / sizeof *right };

@@ -123,6 +123,25 @@ static const char *copied_first(const Emitter *e)
     return e->k->groups > 1 ? first_of_walk(e) : "first_row";
 }
 
+/* Keeps the ring full. */
+static void emit_copy_loop(Emitter *e)
+{
+    line(e->out,
+         "int stage = 0, stage_parity = 1;    // the first time round, every stage is empty");
+    if (is_paced(e->k))
+        line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
+    block (e->out, "for (long long row = %s; row < %s; row += %s)", copied_first(e), e->rows,
+           e->k->groups > 1 ? "gridDim.x" : "row_step") {
+        if (splits_rows(e)) emit_split(e, "row", e->k->rows);
+        line(e->out, "Stage &into = ring[stage];");
+        line(e->out, "barrier_wait(empty[stage], stage_parity);");
+        if (is_paced(e->k))
+            line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
+        emit_copies(e, "into", "full[stage]");
+        emit_advance(e, 1);
+    }
+}
+
 /* The ring, its barriers, and the copy warp's branch. The computing threads go on behind it. */
 void emit_copy_warp(Emitter *e)
 {
@@ -136,24 +155,20 @@ void emit_copy_warp(Emitter *e)
     emit_stages(e);
     if (is_grouped(e->k)) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
-        line(e->out,
-             "int stage = 0, stage_parity = 1;    // the first time round, every stage is empty");
-        if (is_paced(e->k))
-            line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
-        block (e->out, "for (long long row = %s; row < %s; row += %s)", copied_first(e), e->rows,
-               e->k->groups > 1 ? "gridDim.x" : "row_step") {
-            if (splits_rows(e)) emit_split(e, "row", e->k->rows);
-            line(e->out, "Stage &into = ring[stage];");
-            line(e->out, "barrier_wait(empty[stage], stage_parity);");
-            if (is_paced(e->k))
-                line(e->out, "keep_pace(due, %s);", arg_name(e, ARG_INTERVAL, e->index, 0));
-            emit_copies(e, "into", "full[stage]");
-            emit_advance(e, 1);
+        if (k->registers) {
+            line(e->out,
+                 "fewer_registers<%d>();    // by a whole warpgroup, of which one warp copies",
+                 COPY_REGISTERS);
+            block (e->out, "if (threadIdx.x < threads + 32)") emit_copy_loop(e);
+        } else {
+            emit_copy_loop(e);
         }
         if (e->k->cluster > 1 && !is_grouped(e->k))
             line(e->out, "cluster_wait();    // as the others do before they first send");
         line(e->out, "return;");
     }
+    if (k->registers)
+        line(e->out, "more_registers<%d>();    // those that it gives back", k->registers);
     if (!e->k->slice) line(e->out, "const int local_column = first_column;");
 }
 

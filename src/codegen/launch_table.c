@@ -155,6 +155,10 @@ static void put_registers(Emitter *e)
     put_row(e, "registers",
             arena_format(e->arena, "at most %d a thread%s", share < MOST ? share : MOST,
                          ctas > 1 ? arena_format(e->arena, ", for %d CTAs an SM", ctas) : ""));
+    if (e->k->registers)
+        put_row(e, "",
+                arena_format(e->arena, "later %d in the copy warp, and %d in those that compute",
+                             COPY_REGISTERS, e->k->registers));
 }
 
 /* ---- arguments and workspace ---- */

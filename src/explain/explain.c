@@ -166,6 +166,9 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
              k->groups > 1 ? arena_format(out->arena, "%d groups of ", k->groups) : "",
              kernel_threads(k) / k->groups / 32,
              k->groups > 1 ? " take its rows in turn" : " compute");
+    if (k->registers)
+        line(out, "    the copy warp hands registers over: threads that compute have up to %d",
+             k->registers);
     else if (is_grouped(k))
         line(out, "    one more warp receives from the other CTAs");
     if (is_paced(k))

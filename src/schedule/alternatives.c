@@ -53,7 +53,6 @@ static int first_of_part(Arena *arena, const Plan *plan, int place)
 
 Alternatives list_alternatives(Arena *arena, const Plan *plan)
 {
-    enum { MOST_GROUPS = 3 };
     Alternatives list = {0};
     const int place = main_walker(arena, plan);
     if (place < 0) return list;
@@ -67,7 +66,7 @@ Alternatives list_alternatives(Arena *arena, const Plan *plan)
     size_t length;
     const char *all = complete_schedule(arena, plan), *own = find_part(all, place, &length);
     Listing l = {s, arena_copy(arena, all, (size_t)(own - all)), own + length, &list};
-    propose(s, cut, MOST_GROUPS, add, &l);
+    propose(s, cut, true, add, &l);
     if (list.count) qsort(list.data, (size_t)list.count, sizeof *list.data, by_time);
     return list;
 }

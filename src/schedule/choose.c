@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-enum { CHOSEN_GROUPS = 1 };             /* at most, by the model: of more nothing is measured */
 static const double RESOLUTION = 0.995; /* what the model cannot tell apart */
+static const bool UNTIMED = false;      /* whether it chooses groups and registers handed over */
 
 typedef struct {
     Schedule schedule;
@@ -47,7 +47,7 @@ static bool choose_best(Scheduler *s, Kernel *k)
     const Near *near;
     const Schedule asked = s->forced;
     s->problem = NULL;
-    propose(s, k, CHOSEN_GROUPS, consider, &c);
+    propose(s, k, UNTIMED, consider, &c);
     if (!c.near.count) {
         if (!s->problem) s->problem = "no schedule fits the GPU";
         return false;

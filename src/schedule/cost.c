@@ -17,7 +17,8 @@ enum { STEP = 8, REGISTER_BYTES = 4, PARTS_OF_SM = 4 };
 
 static int expected_registers(const Scheduler *s, const Kernel *k)
 {
-    int cap = register_cap(s, kernel_threads(k) * (k->wanted_ctas > 1 ? k->wanted_ctas : 1)),
+    const int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1;
+    int cap = k->registers ? k->registers : register_cap(s, kernel_threads(k) * ctas),
         needed = natural_registers(s, k);
     return needed > cap ? cap : needed;
 }
@@ -350,8 +351,7 @@ static double register_factor(const Scheduler *s, const Kernel *k)
 {
     static const double OF_WAIT = 0.013, OF_SPILL = 3, OF_SPILLS = 60, UNTOLD = 0.04;
     if (k->tuned) return 1; /* it was compiled before it was measured */
-    const int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1,
-              cap = register_cap(s, (kernel_threads(k) + helper_threads(k)) * ctas),
+    const int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1, cap = register_share(s, k, ctas),
               wish = natural_registers(s, k) - cap;
     const double lack = least_registers(s, k) / (double)cap - 1;
     /* left to itself ptxas may spill though it need not: on a fitted GPU it is known not to */

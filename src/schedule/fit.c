@@ -155,6 +155,9 @@ static void set_threads(const Scheduler *s, Kernel *k)
     bool cut = !k->inner_count && !k->dynamic && !k->beside && parts > 1;
     k->column_ctas = cut ? (int)parts : 1;
     k->split = split_of(s, k);
+    k->registers = f->registers == 1 && f->family == FAMILY_WARP_SPECIALIZED && !is_grouped(k)
+                       ? handed_registers(s, kernel_threads(k), f->per_sm)
+                       : 0;
 }
 
 /* Why threads cannot share a row so. */
@@ -396,6 +399,7 @@ static const char *find_problem(const Scheduler *s, const Kernel *k)
     if (!problem && !k->beside) problem = find_part_misfit(s, k);
     if (!problem) problem = find_cluster_misfit(s, k);
     if (!problem) problem = find_ring_misfit(s, k);
+    if (!problem && s->forced.registers && !k->registers) problem = missing_registers(s);
     return problem ? problem : find_row_misfit(s, k);
 }
 

@@ -12,6 +12,26 @@ int register_cap(const Scheduler *s, int threads)
     return cap < MAX_REGISTERS ? cap : MAX_REGISTERS;
 }
 
+int register_share(const Scheduler *s, const Kernel *k, int ctas)
+{
+    return k->registers ? k->registers
+                        : register_cap(s, (kernel_threads(k) + helper_threads(k)) * ctas);
+}
+
+/* Each warpgroup has a warp in each of an SM's four parts. Those of a CTA have as many registers
+ * together as at its launch (PTX ISA, setmaxnreg: a multiple of 8). */
+int handed_registers(const Scheduler *s, int threads, int ctas)
+{
+    enum { STEP = 8, MOST = 240 };
+    const int groups = threads / WARPGROUP, at_once = ctas > 1 ? ctas : 1;
+    const bool whole = threads % WARPGROUP == 0 && threads + WARPGROUP <= MOST_THREADS;
+    if (!groups || !whole || !s->target->setmaxnreg) return 0;
+    const int before = register_cap(s, (threads + WARPGROUP) * at_once) / STEP * STEP;
+    const int more = (before * (groups + 1) - COPY_REGISTERS) / groups / STEP * STEP;
+    const int handed = more < MOST ? more : MOST;
+    return handed > register_cap(s, (threads + WARP) * at_once) ? handed : 0;
+}
+
 /* Whether threads can copy their own vectors to shared memory: 4 bytes are the least. */
 static bool may_fetch(const Kernel *k, const Load *load)
 {

@@ -6,7 +6,8 @@
  *   online.c, gather.c, window.c, facts.c
  *                     what is known of a kernel's work
  *   keys.def, keys.c  the keys of a schedule, and its texts
- *   propose.c         the schedules of a kernel that are worth a look
+ *   propose.c, propose_rings.c
+ *                     the schedules of a kernel that are worth a look
  *   choose.c          the best of them: a measured one of the target's table, or the model's
  *   table.c           the target's table
  *   cost.c, operations.c
@@ -171,10 +172,10 @@ bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than
 
 /* ---- propose.c, choose.c, alternatives.c ---- */
 
-/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for, and if it
- * asks for no groups, up to so many. Gives how many. */
+/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for; untimed:
+ * also those that the model is not to choose, because none like them was timed. Gives how many. */
 typedef void Consider(void *data, const Kernel *k, const Schedule *schedule);
-int propose(Scheduler *s, const Kernel *k, int most_groups, Consider *consider, void *data);
+int propose(Scheduler *s, const Kernel *k, bool untimed, Consider *consider, void *data);
 bool choose_kernel(Scheduler *s, Kernel *k); /* false: s->problem */
 /* A plan's kernels that walk rows, as they were cut, by their place; NULL: no more. The place of the
  * one that reads most; -1: none walks rows. */
@@ -285,6 +286,10 @@ void keep_to(const Scheduler *s, Kernel *k, int limit);
 void set_limit(const Scheduler *s, Kernel *k); /* as is asked for */
 bool takes_limit(const Kernel *k);
 int register_cap(const Scheduler *s, int threads); /* that a thread of so many of an SM may have */
+/* The same of a kernel's threads that compute, in so many CTAs of an SM. */
+int register_share(const Scheduler *s, const Kernel *k, int ctas);
+/* The same once a copy warp has handed over its own; 0: they are no more than without. */
+int handed_registers(const Scheduler *s, int threads, int ctas);
 int natural_registers(const Scheduler *s, const Kernel *k); /* that ptxas takes if it may */
 int least_registers(const Scheduler *s, const Kernel *k);   /* without which it spills */
 
@@ -292,8 +297,9 @@ int least_registers(const Scheduler *s, const Kernel *k);   /* without which it 
 
 /* Why no kernel can be as `forced` asks. */
 const char *find_refusal(Scheduler *s);
-const char *missing_bulk(const Scheduler *s);  /* why no row comes by one bulk copy */
-const char *missing_reuse(const Scheduler *s); /* why none hands its stage on */
+const char *missing_bulk(const Scheduler *s);      /* why no row comes by one bulk copy */
+const char *missing_reuse(const Scheduler *s);     /* why none hands its stage on */
+const char *missing_registers(const Scheduler *s); /* why a copy warp hands none over */
 /* Why rows are not taken by so many groups in turn; NULL: they may be, if there is room. */
 const char *impossible_groups(const Scheduler *s);
 /* Why no row can have so many CTAs as were asked for; NULL: it depends on the row. */

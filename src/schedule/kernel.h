@@ -205,8 +205,10 @@ typedef struct Kernel {
      * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
     int vec, tiles;
     int threads_per_row, teams;
-    int groups; /* of teams, which take the stages of a copy warp's ring in turn; else 1 */
-    int lanes;  /* beside: neighbouring lanes that share a row, of as many warps as it takes */
+    int groups;    /* of teams, which take the stages of a copy warp's ring in turn; else 1 */
+    int registers; /* of a thread that computes, once the copy warp has handed over its own, for which
+                      it is a warpgroup; 0: all have as many */
+    int lanes;     /* beside: neighbouring lanes that share a row, of as many warps as it takes */
     Split split;
     int cluster;     /* CTAs of a cluster or group; else 1 */
     int column_ctas; /* those of the parts of a row; else 1 */
@@ -334,9 +336,10 @@ static inline int kernel_threads(const Kernel *k)
     return k->threads_per_row * k->teams;
 }
 bool reads_early(const Kernel *k); /* some column vector, a tile ahead of its phase */
+enum { WARPGROUP = 128, COPY_REGISTERS = 24 /* the fewest that a thread can have */ };
 static inline int helper_threads(const Kernel *k)
 {
-    return 32 * (has_copy_warp(k) + is_grouped(k));
+    return k->registers ? WARPGROUP : 32 * (has_copy_warp(k) + is_grouped(k));
 }
 /* Whether it walks rows, and does not only serve a kernel that does. */
 static inline bool walks_rows(const Kernel *k)

@@ -8,22 +8,11 @@
  *                                  a buffer for one bulk copy, or memory
  *
  * The keys that --schedule gives replace the values tried here. */
-#include "schedule/internal.h"
+#include "schedule/propose.h"
 
 #include <string.h>
 
-enum { MOST_ELEMENTS = 64, SHORT_ELEMENTS = 48, BESIDE_RING = 16, MOST_STAGES = 8 };
-
-typedef struct {
-    Scheduler *s;
-    const Kernel *cut; /* as the graph was cut */
-    Load *loads;       /* of the kernel that is tried */
-    Schedule asked, now;
-    Consider *consider;
-    void *data;
-    int vec, made, most_groups;
-    int64_t columns, vectors; /* of a row; of a CTA's part of one */
-} Proposals;
+enum { MOST_ELEMENTS = 64, SHORT_ELEMENTS = 48 };
 
 /* ---- one schedule ---- */
 
@@ -34,7 +23,7 @@ static bool takes_most_ctas(const Kernel *k)
 }
 
 /* Makes a kernel of the schedule; false: it cannot be, or is not what was asked for. */
-static bool make_now(Proposals *p, Kernel *k)
+bool make_now(Proposals *p, Kernel *k)
 {
     *k = *p->cut;
     k->loads = p->loads;
@@ -48,7 +37,7 @@ static bool make_now(Proposals *p, Kernel *k)
     return fits && (!p->asked.ctas || takes_most_ctas(k));
 }
 
-static void try_now(Proposals *p)
+void try_now(Proposals *p)
 {
     Kernel k;
     if (!make_now(p, &k)) return;
@@ -62,22 +51,22 @@ static bool admits(const Proposals *p, Key key, int value)
     return !p->asked.at[key] || p->asked.at[key] == value;
 }
 
-static bool admits_family(const Proposals *p, Family family)
+bool admits_family(const Proposals *p, Family family)
 {
     return !p->asked.any || p->asked.family == family;
 }
 
-static int64_t part_bytes(const Proposals *p, int bytes)
+int64_t part_bytes(const Proposals *p, int bytes)
 {
     return bytes * p->vectors * p->vec;
 }
 
-static int tiles_now(const Proposals *p)
+int tiles_now(const Proposals *p)
 {
     return (int)ceil_div(p->vectors, p->now.threads);
 }
 
-static int cta_threads(const Proposals *p)
+int cta_threads(const Proposals *p)
 {
     return p->now.threads * p->now.rows * p->now.groups;
 }
@@ -122,7 +111,7 @@ static void try_told(Proposals *p)
 /* ---- where a row is between its phases ---- */
 
 /* Where column vectors may be, if there are any: the nearest that has room is not always the best. */
-static void try_columns(Proposals *p, const int *homes, void (*next)(Proposals *))
+void try_columns(Proposals *p, const int *homes, void (*next)(Proposals *))
 {
     static const int none[] = {1 + IN_REGISTERS, 0};
     if (!column_vectors(p->cut)) homes = none;
@@ -174,95 +163,6 @@ static void propose_refill(Proposals *p)
     p->now.row = 1 + IN_REGISTERS;
     try_columns(p, homes, try_refill);
     p->now.refill = 0;
-}
-
-static bool fits_with(Proposals *p, int stages)
-{
-    Kernel k;
-    p->now.stages = stages;
-    return make_now(p, &k);
-}
-
-/* As many stages as keep enough of the next rows under way, for so many CTAs an SM. What cannot be
- * with the least cannot be with more. */
-static void try_ring_live(Proposals *p, int live)
-{
-    const Target *t = p->s->target;
-    int64_t stage = part_bytes(p, row_bytes(p->cut)) * p->now.rows;
-    const int groups = p->now.groups; /* that have as many stages each */
-    int least = groups > 1 ? groups * (1 + p->now.lag) : p->now.reuse ? 1 : 2 + p->now.lag;
-    int64_t room = t->smem_per_sm / live / (stage ? stage : 1);
-    int64_t wanted = ceil_div(ring_bytes(t), (stage ? stage : 1) * live) + least - 1;
-    int64_t most = wanted > MOST_STAGES ? MOST_STAGES : wanted > least ? wanted : least;
-    int stages = (int)(most < room ? most : room) / groups * groups;
-    if (stages < least) return;
-    const int before = p->made;
-    p->now.live = p->now.per_sm = live;
-    p->now.stages = p->asked.stages ? p->asked.stages : stages;
-    try_now(p);
-    if (p->made > before || p->asked.stages || stages == least || !fits_with(p, least)) return;
-    for (p->now.stages = stages - groups; p->made == before; p->now.stages -= groups) try_now(p);
-}
-
-static void try_ring(Proposals *p)
-{
-    int of_sm = p->cut->accumulator_count ? MOST_THREADS : p->s->target->threads_per_sm;
-    int most = of_sm / cta_threads(p);
-    if (most < 1) most = 1;
-    if (p->asked.per_sm)
-        try_ring_live(p, p->asked.per_sm);
-    else
-        for (int live = most; live; live = live > 1 ? (live + 1) / 2 : 0) try_ring_live(p, live);
-    p->now.live = p->now.per_sm = 0;
-    p->now.stages = 1;
-}
-
-typedef struct {
-    bool copy_warp, reuse;
-    Home row;
-    int lag;
-} Ring;
-
-/* Whose last phase lags, or which a copy warp fills: rows that stay in the ring. */
-static const Ring rings[] = {{false, true, IN_REGISTERS, 0}, {false, false, IN_REGISTERS, 0},
-                             {false, false, IN_STAGES, 0},   {false, false, IN_STAGES, 1},
-                             {true, false, IN_STAGES, 0},    {true, false, IN_STAGES, 1},
-                             {true, false, IN_STAGES, 2}};
-
-static bool admits_ring(const Proposals *p, const Ring *ring)
-{
-    const Kernel *k = p->cut;
-    Family family = ring->copy_warp ? FAMILY_WARP_SPECIALIZED : k->family;
-    bool lags = k->inner_count && k->phases == 2 && p->now.rows == 1 && p->now.threads > WARP;
-    bool group = p->now.cluster > p->s->target->max_cluster;
-    if (!admits_family(p, family) || (ring->lag && !lags) || (group && !ring->copy_warp) ||
-        (ring->lag == 2 && !group))
-        return false;
-    if (p->asked.reuse && !ring->reuse) return false;
-    if (ring->copy_warp && (p->now.rows > 1 || p->now.threads <= WARP)) return false;
-    if (p->asked.groups > 1 && !ring->copy_warp) return false;
-    return ring->reuse || !p->asked.stages || p->asked.stages > 1;
-}
-
-static void propose_rings(Proposals *p)
-{
-    static const int few[] = {1 + IN_REGISTERS, 1 + IN_STAGES, 1 + IN_MEMORY, 0},
-                     many[] = {1 + IN_STAGES, 1 + IN_MEMORY, 0};
-    for (size_t i = 0; i < sizeof rings / sizeof *rings; i++) {
-        const Ring *ring = &rings[i];
-        if (!admits_ring(p, ring)) continue;
-        p->now.family = ring->copy_warp ? FAMILY_WARP_SPECIALIZED : p->cut->family;
-        p->now.reuse = ring->reuse;
-        p->now.row = 1 + (int)ring->row;
-        p->now.lag = ring->lag;
-        bool held = p->cut->accumulator_count || tiles_now(p) * p->vec <= 2 * BESIDE_RING;
-        const int most = !ring->copy_warp || p->now.cluster > 1 ? 1 : p->most_groups;
-        p->now.groups = p->asked.groups ? p->asked.groups : 1;
-        do try_columns(p, held ? few : many, try_ring);
-        while (++p->now.groups <= most && !p->asked.groups);
-        p->now.groups = 1;
-    }
-    p->now.reuse = p->now.lag = 0;
 }
 
 /* A row in shared memory, where one bulk copy brings it. */
@@ -471,10 +371,10 @@ static void propose_beside(Proposals *p)
             }
 }
 
-int propose(Scheduler *s, const Kernel *k, int most_groups, Consider *consider, void *data)
+int propose(Scheduler *s, const Kernel *k, bool untimed, Consider *consider, void *data)
 {
     Proposals p = {.s = s, .cut = k, .asked = s->forced, .consider = consider, .data = data};
-    p.most_groups = most_groups;
+    p.untimed = untimed;
     p.loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     p.vec = p.asked.vec ? p.asked.vec : find_vector(s, k);
     p.columns = has_element_work(s->g, k) ? column_count(s, k) : 1;
@@ -488,6 +388,7 @@ int propose(Scheduler *s, const Kernel *k, int most_groups, Consider *consider, 
     p.now.vec = p.asked.vec;
     p.now.ctas = p.asked.ctas;
     p.now.limit = p.asked.limit;
+    p.now.registers = p.asked.registers;
     if (k->beside)
         propose_beside(&p);
     else if (k->dynamic)

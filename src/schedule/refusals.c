@@ -147,6 +147,26 @@ static const char *missing_groups(const Scheduler *s)
                : "groups: so many have no room with the other keys given: a CTA has 1024 threads, of which 32 are the copy warp, and its shared memory must have stages for each group, in which their sums over rows meet at the end";
 }
 
+/* Why a copy warp hands no registers over. */
+const char *missing_registers(const Scheduler *s)
+{
+    const Schedule *f = &s->forced;
+    const int threads = f->threads * (f->groups ? f->groups : 1);
+    if (f->registers > 1)
+        return "registers: the only value is 1 (the copy warp hands its own over)";
+    if (f->family != FAMILY_WARP_SPECIALIZED || f->cluster > s->target->max_cluster)
+        return "registers: only the copy warp of the family warp-specialized hands them over, and not in groups of CTAs";
+    if (!s->target->setmaxnreg)
+        return arena_format(s->arena, "registers: warps of %s cannot hand them over",
+                            s->target->arch);
+    if (threads % WARPGROUP || threads + WARPGROUP > MOST_THREADS)
+        return arena_format(
+            s->arena,
+            "registers: %d threads compute, and whole warpgroups of %d must, at most %d threads: a warpgroup copies",
+            threads, WARPGROUP, MOST_THREADS - WARPGROUP);
+    return "registers: a thread that computes would have no more than without it, or 256 threads or more an SM are needed";
+}
+
 /* Why a row does not stay on chip. */
 static const char *missing_home(const Scheduler *s)
 {

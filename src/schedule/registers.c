@@ -141,7 +141,7 @@ int natural_registers(const Scheduler *s, const Kernel *k)
     double needed =
         add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : kept_results(s, k));
     needed *= doubt(s, k);
-    const int cap = register_cap(s, kernel_threads(k) + helper_threads(k));
+    const int cap = register_share(s, k, 1);
     if (k->beside) needed = beside_registers(s, k, 1.2, 1.2);
     return needed < cap ? (int)needed : cap;
 }

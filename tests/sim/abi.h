@@ -64,8 +64,9 @@ typedef struct {
     /* st.async: `to` and `barrier` are named by their twins in this CTA */
     void (*send)(void *machine, void *to, const void *value, size_t size, void *barrier, int rank,
                  void *at);
-    void (*async_fence)(void *machine);       /* fence.proxy.async */
-    void (*wait_for_previous)(void *machine); /* griddepcontrol.wait */
+    void (*async_fence)(void *machine);                    /* fence.proxy.async */
+    void (*wait_for_previous)(void *machine);              /* griddepcontrol.wait */
+    void (*registers)(void *machine, int count, void *at); /* setmaxnreg */
     void (*trap)(void *machine, const char *what, void *at);
 } SimApi;
 

@@ -89,6 +89,7 @@ typedef struct {
     uint32_t fenced; /* writes up to this epoch come before later bulk copies */
     uint32_t made;   /* a cluster that it arrives at knows transaction barriers up to this epoch */
     bool waited;     /* until the kernel before is over */
+    int registers;   /* that it asked for last; 0: it did not */
 } Thread;
 
 typedef struct {

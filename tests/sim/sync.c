@@ -268,9 +268,19 @@ static bool is_awaited(const Machine *m, const Cta *cta)
     return false;
 }
 
+/* A thread that ends without having asked for registers, where others of its warpgroup have. */
+static void check_registers(Machine *m, const Thread *t)
+{
+    const int first = t->index / SIM_WARP / 4 * 4 * SIM_WARP;
+    for (int i = first; !t->registers && i < first + 4 * SIM_WARP && i < m->launch->threads; i++)
+        if (t->cta->threads[i].registers)
+            fault(m, 0, "the thread ends without asking for registers, as thread %d did", i);
+}
+
 void thread_exit(Machine *m, Thread *t)
 {
     const char *where;
+    check_registers(m, t);
     cluster_exit(m, t);
     if (!warp_of(t)->waiting && !is_awaited(m, t->cta)) return;
     for (int i = 0; i < m->launch->threads; i++) {
@@ -285,6 +295,30 @@ void thread_exit(Machine *m, Thread *t)
         where = object_place(m->object, w->at);
         fault(m, 0, "%s: the thread exits while thread %d of the CTA waits for it at %s",
               w->kind == WAIT_BARRIER ? "barrier divergence" : "warp divergence", i, where);
+    }
+}
+
+/* ---- registers ---- */
+
+enum { WARPGROUP = 4 * SIM_WARP };
+
+/* All warps of a warpgroup ask for as many (PTX ISA, setmaxnreg). Those that have not asked yet may
+ * still do so; those that have ended cannot. */
+static void ask_for_registers(void *machine, int count, void *at)
+{
+    Machine *m = machine;
+    Thread *t = m->current;
+    const int first = t->index / WARPGROUP * WARPGROUP;
+    if (count < 24 || count > 256 || count % 8)
+        fault(m, place_of(m, at), "%d registers: a multiple of 8 from 24 to 256", count);
+    if (first + WARPGROUP > m->launch->threads)
+        fault(m, place_of(m, at), "registers of a warpgroup that has fewer than four warps");
+    t->registers = count;
+    for (int i = first; i < first + WARPGROUP; i++) {
+        const Thread *other = &t->cta->threads[i];
+        if (other->registers ? other->registers != count : other->state == THREAD_DONE)
+            fault(m, place_of(m, at), "%d registers, where thread %d of the warpgroup %s", count, i,
+                  other->registers ? "asked for others" : "has ended");
     }
 }
 
@@ -374,6 +408,7 @@ const SimApi sim_api = {
     .atomic = do_atomic,
     .relaxed = do_relaxed,
     .yield = do_yield,
+    .registers = ask_for_registers,
     .trap = do_trap,
     .begin_copy = begin_copy,
     .begin_block = begin_block,

@@ -234,6 +234,10 @@ template <class T> __attribute__((noinline)) SIM_PLAIN T *peer(T *shared, int ra
     return (T *)sim_link.api->peer(sim_link.machine, shared, rank, SIM_HERE);
 }
 
+//@ fewer_registers more_registers
+template <int count> SIM_CALL void fewer_registers() { sim_link.api->registers(sim_link.machine, count, SIM_HERE); }
+template <int count> SIM_CALL void more_registers() { sim_link.api->registers(sim_link.machine, count, SIM_HERE); }
+
 //@ barrier_init
 SIM_CALL void barrier_init(unsigned long long &barrier, int count)
 {

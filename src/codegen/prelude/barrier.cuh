@@ -61,6 +61,12 @@ DEVICE void keep_pace(unsigned &due, unsigned interval)
     due = now - due < interval ? due + interval : now;
 }
 
+//@ fewer_registers more_registers
+// Threads give back registers, or wait until the CTA has so many for each. All warps of a warpgroup, four from a multiple of
+// four on, must do the same (PTX ISA, setmaxnreg).
+template <int count> DEVICE void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(count)); }
+template <int count> DEVICE void more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(count)); }
+
 //@ barrier_wait_cluster
 // waits for a phase that other CTAs of the cluster have ended: what they sent is there then
 DEVICE void barrier_wait_cluster(unsigned long long &barrier, int parity)

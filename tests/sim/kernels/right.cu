@@ -247,3 +247,14 @@ extern "C" __global__ void values(float *of)
         of[4 * i + 3] = f8e5m2{(unsigned char)i};
     }
 }
+
+extern "C" __global__ void good_registers(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x >= 128) {
+        fewer_registers<24>();
+        out[threadIdx.x] = in[threadIdx.x];
+        return;
+    }
+    more_registers<240>();
+    out[threadIdx.x] = in[threadIdx.x];
+}

@@ -211,3 +211,25 @@ extern "C" __global__ void bad_overlapping_read(const float *in, float *out, uns
     wait_for_previous_kernel();
     out[threadIdx.x] = in[threadIdx.x] + before;
 }
+
+extern "C" __global__ void bad_registers_of_warps(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x >= 192)
+        fewer_registers<24>();
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_registers_of_each(const float *in, float *out, unsigned *count)
+{
+    if (threadIdx.x < 32)
+        more_registers<64>();
+    else
+        more_registers<72>();
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+extern "C" __global__ void bad_registers_count(const float *in, float *out, unsigned *count)
+{
+    fewer_registers<28>();
+    out[threadIdx.x] = in[threadIdx.x];
+}
