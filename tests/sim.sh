@@ -130,6 +130,14 @@ list_turns() {
         echo "examples/layernorm_bwd.fuse M=3 N=1029 --sms 2 --offset x=1 --schedule warp-specialized:$schedule"
         echo "tests/cases/moments_ride.fuse M=40 N=1028 --outputs y,mu,v,s --sms 1 --schedule warp-specialized:$schedule"
     done
+    # several rows in a stage, one of them short of a row at the end
+    for schedule in rows=2,threads=64 rows=2,threads=64,groups=2 rows=3,threads=64,groups=2,lag=1 rows=2,threads=64,groups=2,stages=2; do
+        echo "examples/layernorm_bwd.fuse M=37 N=1029 --sms 1 --schedule warp-specialized:$schedule"
+        echo "examples/layernorm.fuse M=37 N=1040 --sms 1 --offset x=1 --schedule warp-specialized:$schedule"
+        echo "examples/softmax_bwd.fuse M=5 N=2000 --sms 2 --schedule warp-specialized:$schedule"
+        echo "examples/softmax_causal.fuse B=2 H=2 Q=5 K=1032 --sms 1 --schedule warp-specialized:$schedule"
+        echo "tests/cases/moments_ride.fuse M=41 N=1028 --outputs y,mu,v,s --sms 1 --schedule warp-specialized:$schedule"
+    done
     # with registers that the copy warp hands over
     for schedule in threads=128 threads=128,groups=2 threads=128,groups=3,lag=1 threads=256,cluster=2; do
         echo "examples/layernorm_bwd.fuse M=23 N=2056 --sms 1 --schedule warp-specialized:$schedule,registers=1"

@@ -32,8 +32,8 @@ const char *copied_vector(Emitter *e, const Load *load)
     Placement place = placement(e, load);
     const char *row =
         place == AT_START ? "" : arena_format(e->arena, ", %s", slice_address(e, load));
-    return arena_format(e->arena, "%s<vec>(current.%s, local_column + t * step%s)", read[place],
-                        load->name, row);
+    return arena_format(e->arena, "%s<vec>(current.%s%s, local_column + t * step%s)", read[place],
+                        load->name, rows_of_step(e->k) > 1 ? "[stage_row]" : "", row);
 }
 
 /* Additional elements of a buffer whose rows begin within a line. */
@@ -43,6 +43,16 @@ static const char *more_elements(Emitter *e, const Load *load)
     return bytes ? arena_format(e->arena, " + %d", bytes / dtype_info[load->dtype].bytes) : "";
 }
 
+/* Each row of several in a stage begins at a multiple of 128 bytes. */
+static const char *columns_of_row(Emitter *e, const Load *load, const char *columns)
+{
+    const int line = LINE_BYTES / dtype_info[load->dtype].bytes;
+    const int all = e->k->tiles * e->k->threads_per_row * e->k->vec;
+    return rows_of_step(e->k) > 1 && all % line
+               ? arena_format(e->arena, "%s + %d", columns, line - all % line)
+               : columns;
+}
+
 static void emit_stage(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -50,35 +60,56 @@ static void emit_stage(Emitter *e)
     line(e->out, "struct Stage {");
     for (int i = 0; i < k->load_count; i++)
         if (is_ringed(&k->loads[i]))
-            line(e->out, "    alignas(128) %s %s[%s%s];", dtype_info[k->loads[i].dtype].cuda,
-                 k->loads[i].name, columns, more_elements(e, &k->loads[i]));
+            line(e->out, "    alignas(128) %s %s%s[%s%s];", dtype_info[k->loads[i].dtype].cuda,
+                 k->loads[i].name, rows_of_step(k) > 1 ? "[stage_rows]" : "",
+                 columns_of_row(e, &k->loads[i], columns), more_elements(e, &k->loads[i]));
     line(e->out, "};");
 }
 
 static void emit_stages(Emitter *e)
 {
+    const int rows = rows_of_step(e->k);
     line(e->out, "constexpr int stages = %d;", e->k->stages);
     emit_stage(e);
     emit_ring_memory(e);
     line(e->out, "__shared__ unsigned long long full[stages], empty[stages];");
     block (e->out, "if (threadIdx.x < stages)") {
         line(e->out, "barrier_init(full[threadIdx.x], 1);");
-        line(e->out, "barrier_init(empty[threadIdx.x], %s / 32);", team_threads(e));
+        line(e->out, "barrier_init(empty[threadIdx.x], %s%s / 32);",
+             rows > 1 ? "stage_rows * " : "", team_threads(e));
     }
     line(e->out, "__syncthreads();");
 }
 
-/* Starts the copies of a row's tensors and announces their bytes. */
-static void emit_copies(Emitter *e, const char *into, const char *full)
+/* Starts the copies of a row's tensors, to one of the rows of a stage that has several. */
+static void emit_row_copies(Emitter *e, const char *into, const char *full)
 {
-    line(e->out, "int bytes = 0;");
     static const char *const copy[] = {"copy_row<vec>", "copy_shifted<vec>", "copy_blocks"};
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
-            line(e->out, "bytes += %s(%s.%s, %s, %s, %s);", copy[placement(e, load)], into,
-                 load->name, slice_address(e, load), e->k->slice ? slice_text(e) : e->columns,
-                 full);
+            line(e->out, "bytes += %s(%s.%s%s, %s, %s, %s);", copy[placement(e, load)], into,
+                 load->name, rows_of_step(e->k) > 1 ? "[stage_row]" : "", slice_address(e, load),
+                 e->k->slice ? slice_text(e) : e->columns, full);
+    }
+}
+
+/* The same of all rows of a stage; announces their bytes. */
+static void emit_copies(Emitter *e, const char *into, const char *full)
+{
+    line(e->out, "int bytes = 0;");
+    if (rows_of_step(e->k) > 1) {
+        line(e->out, "#pragma unroll 1");
+        block (
+            e->out,
+            "for (int stage_row = 0; stage_row < stage_rows && cta_row + stage_row < %s; stage_row++)",
+            e->rows) {
+            line(e->out, "const long long row = cta_row + stage_row;");
+            if (splits_rows(e)) emit_split(e, "row", e->k->rows);
+            emit_row_copies(e, into, full);
+        }
+    } else {
+        emit_row_copies(e, into, full);
     }
     line(e->out, "copies_end(bytes, %s);", full);
 }
@@ -117,10 +148,20 @@ void emit_listener(Emitter *e)
     emit_listening_warp(e);
 }
 
-/* The first row of the CTA, whichever team takes it. */
-static const char *copied_first(const Emitter *e)
+/* The loop over what each stage gets: all rows of the CTA, whichever team takes them. */
+static const char *copy_loop_text(Emitter *e)
 {
-    return e->k->groups > 1 ? first_of_walk(e) : "first_row";
+    const Kernel *k = e->k;
+    if (!feeds_teams(k))
+        return arena_format(e->arena, "for (long long row = first_row; row < %s; row += row_step)",
+                            e->rows);
+    if (rows_of_step(k) == 1)
+        return arena_format(e->arena, "for (long long row = %s; row < %s; row += gridDim.x)",
+                            first_of_walk(e), e->rows);
+    return arena_format(e->arena,
+                        "for (long long cta_row = (long long)%s * stage_rows; cta_row < %s; "
+                        "cta_row += (long long)gridDim.x * stage_rows)",
+                        first_of_walk(e), e->rows);
 }
 
 /* Keeps the ring full. */
@@ -130,9 +171,8 @@ static void emit_copy_loop(Emitter *e)
          "int stage = 0, stage_parity = 1;    // the first time round, every stage is empty");
     if (is_paced(e->k))
         line(e->out, "unsigned due = clock_ns();    // when the next row may be asked for");
-    block (e->out, "for (long long row = %s; row < %s; row += %s)", copied_first(e), e->rows,
-           e->k->groups > 1 ? "gridDim.x" : "row_step") {
-        if (splits_rows(e)) emit_split(e, "row", e->k->rows);
+    block (e->out, "%s", copy_loop_text(e)) {
+        if (splits_rows(e) && rows_of_step(e->k) == 1) emit_split(e, "row", e->k->rows);
         line(e->out, "Stage &into = ring[stage];");
         line(e->out, "barrier_wait(empty[stage], stage_parity);");
         if (is_paced(e->k))
@@ -142,16 +182,27 @@ static void emit_copy_loop(Emitter *e)
     }
 }
 
+/* What the copy warp does, and who takes the rows. */
+static const char *turns_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const int rows = rows_of_step(k);
+    const char *teams = arena_format(e->arena, "teams of %d warps", k->threads_per_row / 32);
+    if (is_grouped(k)) return ", one listens to the other CTAs, the rest compute";
+    if (!feeds_teams(k)) return ", the others compute";
+    if (rows == 1) return arena_format(e->arena, ", which %d %s take in turn", k->teams, teams);
+    const char *groups =
+        k->groups > 1 ? arena_format(e->arena, "which %d groups of", k->groups) : "for";
+    return arena_format(e->arena, ", %d rows to each, %s %d %s%s", rows, groups, rows, teams,
+                        k->groups > 1 ? " take in turn" : "");
+}
+
 /* The ring, its barriers, and the copy warp's branch. The computing threads go on behind it. */
 void emit_copy_warp(Emitter *e)
 {
     blank_line(e->out);
     const Kernel *k = e->k;
-    line(e->out, "// one warp copies rows into a ring of stages, %s",
-         is_grouped(k)   ? "one listens to the other CTAs, the rest compute"
-         : k->groups > 1 ? arena_format(e->arena, "which %d teams of %d warps take in turn",
-                                        k->groups, k->threads_per_row / 32)
-                         : "the others compute");
+    line(e->out, "// one warp copies rows into a ring of stages%s", turns_text(e));
     emit_stages(e);
     if (is_grouped(e->k)) emit_listening_warp(e);
     block (e->out, "if (threadIdx.x >= threads)") {
@@ -170,11 +221,14 @@ void emit_copy_warp(Emitter *e)
     if (k->registers)
         line(e->out, "more_registers<%d>();    // those that it gives back", k->registers);
     if (!e->k->slice) line(e->out, "const int local_column = first_column;");
+    if (rows_of_step(k) > 1) line(e->out, "const int stage_row = team %% stage_rows;");
 }
 
 void emit_advance(Emitter *e, int groups)
 {
-    block (e->out, groups > 1 ? "if ((stage += teams) >= stages)" : "if (++stage == stages)") {
+    const char *step = rows_of_step(e->k) > 1 ? "groups" : "teams";
+    const char *several = arena_format(e->arena, "if ((stage += %s) >= stages)", step);
+    block (e->out, "%s", groups > 1 ? several : "if (++stage == stages)") {
         line(e->out, groups > 1 ? "stage -= stages;" : "stage = 0;");
         line(e->out, "stage_parity ^= 1;");
     }

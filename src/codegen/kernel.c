@@ -100,7 +100,13 @@ static void emit_row_bounds(Emitter *e)
         line(e->out, "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
              sharers(e), sharers(e));
     else if (k->groups > 1) {
-        line(e->out, "const long long first_row = %s + (long long)team * gridDim.x;", cta);
+        if (rows_of_step(k) > 1)
+            line(e->out,
+                 "const long long first_row = (%s + (long long)(team / stage_rows) * "
+                 "gridDim.x) * stage_rows + team %% stage_rows;",
+                 cta);
+        else
+            line(e->out, "const long long first_row = %s + (long long)team * gridDim.x;", cta);
         line(e->out, "const long long row_step = (long long)gridDim.x * teams;");
     } else if (k->teams > 1) {
         line(e->out, "const long long first_row = (long long)%s * teams%s;", cta,
@@ -195,6 +201,16 @@ static void declare_accumulators(Emitter *e)
     }
 }
 
+/* Where the stages of a copy warp have several rows, a team each: how many, and the groups of such
+ * teams. */
+static const char *stage_constants(Emitter *e)
+{
+    const int rows = rows_of_step(e->k);
+    if (!has_copy_warp(e->k) || rows == 1) return "";
+    return arena_format(e->arena, ", stage_rows = %d%s", rows,
+                        e->k->groups > 1 ? ", groups = teams / stage_rows" : "");
+}
+
 /* The constants that `body` mentions. */
 static void emit_constants(Emitter *e, const char *body)
 {
@@ -220,8 +236,9 @@ static void emit_constants(Emitter *e, const char *body)
     if (*columns && mentions(body, "columns"))
         line(e->out, "%s columns = %s;", k->dynamic ? "const long long" : "constexpr int", columns);
     if (k->teams > 1 || k->beside)
-        line(e->out, "constexpr int threads_per_row = %d, teams = %d%s;", k->threads_per_row,
-             k->teams, mentions(body, "threads") ? ", threads = threads_per_row * teams" : "");
+        line(e->out, "constexpr int threads_per_row = %d, teams = %d%s%s;", k->threads_per_row,
+             k->teams, stage_constants(e),
+             mentions(body, "threads") ? ", threads = threads_per_row * teams" : "");
     else
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              mentions(body, "threads_per_row") ? ", threads_per_row = threads" : "");

@@ -21,9 +21,13 @@ static const char *walk_text(Emitter *e, const char *walker, int divisor)
 static const char *teams_text(Emitter *e)
 {
     const Kernel *k = e->k;
-    return arena_format(e->arena, "a CTA walks %d at a time, from %s * %d, + gridDim.x * %d, ...%s",
-                        k->teams, first_of_walk(e), k->teams, k->teams,
-                        k->accumulator_count ? "; its sums over rows stay in registers" : "");
+    const int rows = rows_of_step(k);
+    return arena_format(
+        e->arena, "a CTA walks %d at a time, from %s * %d, + gridDim.x * %d, ...%s%s", rows,
+        first_of_walk(e), rows, rows,
+        k->groups > 1 ? arena_format(e->arena, ", which %d groups of teams take in turn", k->groups)
+                      : "",
+        k->accumulator_count ? "; its sums over rows stay in registers" : "");
 }
 
 /* The same of a kernel that sums each group of rows apart. */

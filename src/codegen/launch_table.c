@@ -247,9 +247,8 @@ static void add_interval(Emitter *e, NameList *rows)
 {
     if (!is_paced(e->k)) return;
     *list_push(e->arena, rows) = arena_format(
-        e->arena,
-        "interval: ns between two rows that a %s asks for; 0 is always correct, and for %s",
-        sharers_name(e->k),
+        e->arena, "interval: ns between two %s that a %s asks for; 0 is always correct, and for %s",
+        rows_of_step(e->k) > 1 ? "stages" : "rows", sharers_name(e->k),
         e->launch->paced_from > 1 ? "twice the data that L2 holds, or more,"
                                   : "more data than L2 holds,");
     *list_push(e->arena, rows) =

@@ -204,6 +204,6 @@ const char *staged_vector(Emitter *e, const Load *load)
                             e->k->slice ? "local_column" : "first_column", slice_address(e, load));
     if (!(has_copy_warp(e->k) || has_bulk_rows(e->k)) || is_hoisted(load))
         return arena_format(e->arena, "%s.%s[t][%s]", is_hoisted(load) ? "held" : "current",
-                            load->name, e->k->groups > 1 ? e->thread : "threadIdx.x");
+                            load->name, feeds_teams(e->k) ? e->thread : "threadIdx.x");
     return copied_vector(e, load);
 }

@@ -54,7 +54,7 @@ static void emit_buffers(Emitter *e, const char *name, bool hoisted)
                  load->name, e->k->teams > 1 ? "[teams]" : "");
         else
             line(e->out, "    %s %s[tiles][%s];", vector_type(e, load->dtype), load->name,
-                 e->k->groups > 1 ? "threads_per_row" : "threads");
+                 feeds_teams(e->k) ? "threads_per_row" : "threads");
     }
     line(e->out, "};");
 }
@@ -144,7 +144,7 @@ static void emit_held(Emitter *e)
     if (!ring) emit_dynamic_memory(e);
     line(e->out, "Columns &held = *(Columns *)%s;", ring ? "(ring + stages)" : "smem");
     if (is_held_by_group(e)) return;
-    if (e->k->groups > 1) {
+    if (feeds_teams(e->k)) {
         emit_held_for_all(e);
         return;
     }
@@ -297,7 +297,10 @@ void emit_ring(Emitter *e)
     if (!e->k->stages || has_copy_warp(e->k)) {
         emit_held(e);
         if (has_copy_warp(e->k))
-            line(e->out, "int stage = %s, stage_parity = 0;", e->k->groups > 1 ? "team" : "0");
+            line(e->out, "int stage = %s, stage_parity = 0;",
+                 e->k->groups == 1         ? "0"
+                 : rows_of_step(e->k) == 1 ? "team"
+                                           : "team / stage_rows");
         return;
     }
     blank_line(e->out);

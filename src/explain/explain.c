@@ -132,7 +132,10 @@ static void explain_ring(Text *out, const Plan *plan, const Kernel *k)
         line(out, "    rows pass through %s in shared memory%s",
              k->stages == 1 ? "one stage"
                             : arena_format(out->arena, "a ring of %d stages", k->stages),
-             scalars ? ", their scalars with them" : "");
+             has_copy_warp(k) && rows_of_step(k) > 1
+                 ? arena_format(out->arena, ", %d rows each", rows_of_step(k))
+             : scalars ? ", their scalars with them"
+                       : "");
     if (reuses_stages(k))
         line(
             out,

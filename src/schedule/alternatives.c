@@ -17,7 +17,7 @@ static void add(void *data, const Kernel *k, const Schedule *schedule)
     Arena *arena = l->s->arena;
     *list_push(arena, l->list) = (Alternative){
         arena_format(arena, "%s%s%s", l->before, schedule_text(arena, schedule), l->behind),
-        kernel_time(l->s, k)};
+        kernel_time(l->s, k), feeds_teams(k) || k->registers};
 }
 
 static int by_time(const void *left, const void *right)
@@ -79,8 +79,16 @@ Alternatives list_candidates(Arena *arena, const Plan *plan, int most)
     int count = all.count;
     while (count && all.data[count - 1].time > SLOW * all.data[0].time) count--;
     const int best = most / 2, rest = count - best, step = rest > 0 ? rest / (most - best) + 1 : 1;
-    for (int i = 0; i < count && list.count < most; i += i < best ? 1 : step)
+    for (int i = 0, taken = 0, untimed = 0; i < count && list.count < most;) {
+        const bool fast = taken < best;
+        if (fast && all.data[i].untimed && untimed++ >= best / 2) {
+            i++;
+            continue;
+        }
         if (strcmp(all.data[i].schedule, chosen)) *list_push(arena, &list) = all.data[i];
+        taken++;
+        i += fast ? 1 : step;
+    }
     return list;
 }
 

@@ -183,7 +183,7 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
         return "tiles: a row that is cut into parts excludes cluster= and rows=";
     if (f->lag && (f->row != 1 + IN_STAGES || !k->inner_count || k->phases != 2))
         return "lag: only for rows in a ring that two phases read";
-    if (f->lag && rows_of_step(k) > 1) return "lag: only with one row at a time";
+    if (f->lag && k->teams > 1 && !has_copy_warp(k)) return "lag: only with one row at a time";
     if (f->lag && f->stages < 2 + f->lag) return "stages: a lag needs 2 + lag or more";
     if (k->kept && !f->part) return "part: sums that keep row axes need it";
     return NULL;
@@ -265,10 +265,11 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
     if (!walks || f->reads == 2 || f->refill || f->single || f->bulk || f->blocks ||
         f->row == 1 + IN_MEMORY)
         return "stages: this kernel cannot have a ring with the other keys given";
-    if (copy_warp && (!s->target->bulk_copy || has_several_columns(k) || k->kept ||
-                      rows_of_step(k) > 1 || k->threads_per_row <= WARP || threads > MOST_THREADS ||
-                      f->reuse || f->lines || f->row != 1 + IN_STAGES))
-        return "warp-specialized needs bulk copies, columns along one axis, two warps a row, and one row at a time";
+    if (copy_warp &&
+        (!s->target->bulk_copy || has_several_columns(k) || k->kept || k->threads_per_row <= WARP ||
+         threads > MOST_THREADS || f->reuse || f->lines || f->row != 1 + IN_STAGES))
+        return "warp-specialized needs bulk copies, columns along one axis, and two warps a row";
+    if (copy_warp && f->scalars) return "scalars: a copy warp brings vectors alone";
     if (f->reuse && (!may_reuse(k) || f->row != 1 + IN_REGISTERS || f->lines))
         return missing_reuse(s);
     bool lines = !has_several_columns(k) && k->threads_per_row >= WARP && !(k->kept && f->lag) &&

@@ -396,6 +396,11 @@ static inline int rows_of_step(const Kernel *k)
 {
     return k->teams / k->groups;
 }
+/* Whether teams read rows from the same ring, or from the same stages of it, that a copy warp fills. */
+static inline bool feeds_teams(const Kernel *k)
+{
+    return has_copy_warp(k) && k->teams > 1;
+}
 /* Rows that a CTA has at a time. */
 static inline int rows_at_once(const Kernel *k)
 {

@@ -62,10 +62,12 @@ Estimate estimate_speed(const Plan *plan);
 typedef struct {
     const char *schedule;
     double time;
+    bool untimed; /* none like it was timed, so the model does not choose it */
 } Alternative;
 typedef LIST(Alternative) Alternatives;
 /* What else the kernel could be that reads most, with all else as it is, from the fastest on; and at
- * most so many of them, for measurements: the fastest, and some of the others, evenly. */
+ * most so many of them, for measurements: the fastest, at most half of them untimed, and some of the
+ * others, evenly. */
 Alternatives list_alternatives(Arena *arena, const Plan *plan);
 Alternatives list_candidates(Arena *arena, const Plan *plan, int most);
 /* Complete schedules of all kernels of a plan that walk rows, in the arena: the same target makes

@@ -82,13 +82,15 @@ static bool admits_ring(const Proposals *p, const Ring *ring)
 {
     const Kernel *k = p->cut;
     Family family = ring->copy_warp ? FAMILY_WARP_SPECIALIZED : k->family;
-    bool lags = k->inner_count && k->phases == 2 && p->now.rows == 1 && p->now.threads > WARP;
+    bool lags = k->inner_count && k->phases == 2 && p->now.threads > WARP &&
+                (p->now.rows == 1 || ring->copy_warp);
     bool group = p->now.cluster > p->s->target->max_cluster;
     if (!admits_family(p, family) || (ring->lag && !lags) || (group && !ring->copy_warp) ||
         (ring->lag == 2 && !group))
         return false;
     if (p->asked.reuse && !ring->reuse) return false;
-    if (ring->copy_warp && (p->now.rows > 1 || p->now.threads <= WARP)) return false;
+    if (ring->copy_warp && p->now.threads <= WARP) return false;
+    if (ring->copy_warp && p->now.rows > 1 && !p->untimed && !p->asked.rows) return false;
     if (p->asked.groups > 1 && !ring->copy_warp) return false;
     return ring->reuse || !p->asked.stages || p->asked.stages > 1;
 }

@@ -120,16 +120,17 @@ const char *impossible_groups(const Scheduler *s)
 {
     const Schedule *f = &s->forced;
     const int groups = f->groups, stages = groups * (1 + f->lag);
+    const int rows = f->rows > MOST_TEAMS ? MOST_TEAMS + 1 : f->rows > 1 ? f->rows : 1;
     if (f->family != FAMILY_WARP_SPECIALIZED)
         return "groups: only the family warp-specialized has several, which take rows in turn from the ring that a copy warp fills";
     if (f->cluster > 1) return "groups: CTAs that share a row have one";
-    if (groups > MOST_TEAMS)
-        return arena_format(s->arena, "groups: up to %d, each with a barrier of its own",
+    if (groups > MOST_TEAMS || groups * rows > MOST_TEAMS)
+        return arena_format(s->arena, "groups: up to %d rows at a time, each with a barrier",
                             MOST_TEAMS);
-    if (f->threads && groups * f->threads > MOST_THREADS - WARP)
+    if (f->threads && groups * rows * f->threads > MOST_THREADS - WARP)
         return arena_format(
             s->arena, "groups: %d of %d threads are more than the %d of a CTA beside the copy warp",
-            groups, f->threads, MOST_THREADS - WARP);
+            groups, rows * f->threads, MOST_THREADS - WARP);
     if (f->stages && (f->stages < stages || f->stages % groups))
         return arena_format(
             s->arena,
@@ -151,7 +152,7 @@ static const char *missing_groups(const Scheduler *s)
 const char *missing_registers(const Scheduler *s)
 {
     const Schedule *f = &s->forced;
-    const int threads = f->threads * (f->groups ? f->groups : 1);
+    const int threads = f->threads * (f->groups ? f->groups : 1) * (f->rows ? f->rows : 1);
     if (f->registers > 1)
         return "registers: the only value is 1 (the copy warp hands its own over)";
     if (f->family != FAMILY_WARP_SPECIALIZED || f->cluster > s->target->max_cluster)
@@ -214,9 +215,8 @@ static const char *missing_threads(const Scheduler *s)
 
 static const char *missing_rows(const Scheduler *s)
 {
-    return s->forced.cluster > 1 ? "rows: CTAs that share a row take one row at a time"
-           : s->forced.family == FAMILY_WARP_SPECIALIZED
-               ? "rows: a CTA with a copy warp takes one row at a time"
+    return s->forced.cluster > 1
+               ? "rows: CTAs that share a row take one row at a time"
                : "rows: with so many threads a row, a CTA cannot take that many rows at a time: give fewer threads=";
 }
 

@@ -11,12 +11,13 @@ static int64_t whole_lines(int64_t bytes)
  * in memory, another line each. */
 static int64_t buffer_bytes(const Scheduler *s, const Kernel *k, const Load *load)
 {
-    const int threads = kernel_threads(k) / k->groups; /* whose columns or row it has */
+    /* whose row it has, or whose columns: teams that a copy warp feeds share these */
+    const int threads = has_copy_warp(k) ? k->threads_per_row : kernel_threads(k);
     int64_t bytes = (int64_t)k->vec * k->tiles * threads * dtype_info[load->dtype].bytes;
     if (is_lined_up(k, load)) return k->teams * (whole_lines(bytes / k->teams) + LINE_BYTES);
     bool copied = (has_copy_warp(k) || has_bulk_rows(k)) && !is_hoisted(load);
     if (!copied) return bytes;
-    return whole_lines(bytes) + line_room(column_count(s, k), load->dtype);
+    return rows_of_step(k) * (whole_lines(bytes) + line_room(column_count(s, k), load->dtype));
 }
 
 /* Vectors in shared memory, those of one stage or (hoisted) those that are staged once. */
@@ -56,7 +57,7 @@ int64_t staged_bytes(const Scheduler *s, const Kernel *k, bool hoisted)
  * accumulator. */
 static int64_t team_bytes(const Scheduler *s, const Kernel *k)
 {
-    if (k->teams == 1 || (k->groups > 1 && !has_column_accumulators(k))) return 0;
+    if (k->teams == 1 || (feeds_teams(k) && !has_column_accumulators(k))) return 0;
     return (int64_t)kernel_threads(k) * k->vec * widest_accumulator(s->g, k);
 }
 
@@ -127,7 +128,7 @@ int64_t static_bytes(const Scheduler *s, const Kernel *k)
 static int64_t meeting_bytes(const Scheduler *s, Kernel *k, int64_t stage, int64_t once)
 {
     enum { LEAST_STAGES = 2 };
-    const bool told = reuses_stages(k) || k->groups > 1;
+    const bool told = reuses_stages(k) || feeds_teams(k);
     const int stages = told ? k->stages : LEAST_STAGES; /* that there surely are */
     const bool meet = k->teams > 1 && has_column_accumulators(k);
     const int64_t sums = meet ? sum_bytes(s, k) : 0, ring = stages * stage;
@@ -149,8 +150,8 @@ bool fit_ring(const Scheduler *s, Kernel *k)
     if (!vector_bytes(s, k, false)) return false;
     k->stages = s->forced.stages;
     const int64_t meeting = meeting_bytes(s, k, stage, once);
-    /* the copy warp has ended by then, so groups have no barrier of the whole CTA to meet tile by tile */
-    if (k->groups > 1 && meeting) return false;
+    /* the copy warp has ended by then, so teams have no barrier of the whole CTA to meet tile by tile */
+    if (feeds_teams(k) && meeting) return false;
     if (k->meeting == MEET_BESIDE_RING) once += meeting;
     const int64_t other =
         static_bytes(s, k) + once + (k->meeting == MEET_BESIDE_RING ? 0 : meeting);

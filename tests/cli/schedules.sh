@@ -8,7 +8,8 @@ expect 2 'refused: row needs a reduction inside rows; this graph has none' expla
 expect 2 '^one.fuse: error: schedule refused' one.fuse --schedule nonsense
 expect 2 "row has no key 'treads'" one.fuse --schedule row:treads=32
 expect 2 "did you mean 'stages'" one.fuse --schedule row:stage=3
-expect 2 'rows: a CTA with a copy warp takes one row at a time' explain "$root"/examples/rmsnorm_bwd.fuse N=6144 --arch sm_90a --schedule warp-specialized:rows=2
+expect 0 'a ring of [0-9]* stages in shared memory, 2 rows each' explain "$root"/examples/rmsnorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:rows=2,threads=128
+expect 2 'scalars: ' explain "$root"/examples/layernorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:exact=1,threads=256,stages=3,per_sm=1,row=ring,scalars=1,live=1
 expect 2 'refused: groups: only the family warp-specialized' one.fuse N=256 --schedule row:groups=2
 expect 0 '__global__' one.fuse N=256 --schedule row:groups=1
 expect 0 'a copy warp fills the ring; 2 groups of 6 warps take its rows in turn' explain "$root"/examples/rmsnorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:threads=192,groups=2
@@ -20,7 +21,7 @@ expect 2 'registers: warps of sm_120a cannot hand them over' explain "$root"/exa
 expect 2 'registers: the only value is 1' explain "$root"/examples/layernorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:registers=2
 expect 2 'stages: must be a multiple of groups=2, at least 2' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule warp-specialized:groups=2,stages=3
 expect 2 'groups: 2 of 512 threads are more than the 992 of a CTA beside the copy warp' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule warp-specialized:groups=2,threads=512
-expect 2 'groups: up to 15, each with a barrier of its own' explain "$root"/examples/layernorm.fuse --arch sm_90a --schedule warp-specialized:groups=16
+expect 2 'groups: up to 15 rows at a time, each with a barrier' explain "$root"/examples/layernorm.fuse --arch sm_90a --schedule warp-specialized:groups=16
 expect 2 'groups: CTAs that share a row have one' explain "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule warp-specialized:groups=2,cluster=2
 expect 2 'groups: so many have no room with the other keys given: a CTA has 1024 threads' explain "$root"/examples/layernorm.fuse N=1048576 --arch sm_90a --schedule warp-specialized:groups=2
 expect 0 'clusters of 2 CTAs' explain "$root/examples/softmax.fuse" --schedule cluster

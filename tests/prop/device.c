@@ -40,7 +40,8 @@ static void draw_schedule(uint64_t seed, int k, char *schedule, size_t size)
     case 1: snprintf(schedule, size, "%s:threads=%d", family, team); break;
     case 2:
         snprintf(schedule, size, "%s:threads=%d,%s=%d,ctas=%d", family, team,
-                 k % FAMILIES == COPY_WARP ? "groups" : "rows", rows[mixed / 6 % 5], ctas);
+                 k % FAMILIES == COPY_WARP && mixed / 30 % 2 ? "groups" : "rows",
+                 rows[mixed / 6 % 5], ctas);
         break;
     case 3: snprintf(schedule, size, "%s:cluster=%d", family, cluster); break;
     case 4:
