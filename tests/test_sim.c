@@ -1,6 +1,7 @@
 /* test_sim.c: the simulator against the kernels of tests/sim/kernels/: what is planted wrong must be
  * reported, what is right must pass under many seeds with the results of plain C. */
 #include "sim/machine.h"
+#include "sim/shadow.h"
 
 #include "base/dtype.h"
 #include "suites.h"
@@ -350,6 +351,45 @@ START_TEST(text_that_does_not_compile_is_told)
 }
 END_TEST
 
+/* Grains against one cell for each granule, by changes of random parts. */
+START_TEST(grains_keep_what_each_cell_would)
+{
+    enum { GRANULES = 256, CHANGES = 5000 };
+    const size_t block = (size_t)1 << _i, blocks = GRANULES / block;
+    void *memory = calloc(1, shadow_bytes(blocks, block));
+    Shadow shadow = shadow_in(memory, blocks, block);
+    uint32_t flags[GRANULES] = {0}, random = 1;
+    size_t fewest = GRANULES, most = 0, wrong_cells = 0;
+    for (uint32_t n = 1; n <= CHANGES; n++) {
+        random = random * 1664525 + 1013904223;
+        const size_t size = (size_t)1 << (random >> 8) % 6;
+        const size_t first = (random >> 16) % (GRANULES - size), end = first + size;
+        const uint32_t value = random >> 28;
+        for (size_t at = first, alike; at < end; at += alike) {
+            Cell *cell = shadow_grain(&shadow, at, end, &alike);
+            for (size_t i = at; i < at + alike; i++) wrong_cells += cell->flags != flags[i];
+            cell->flags = value;
+        }
+        for (size_t i = first; i < end; i++) flags[i] = value;
+        shadow_join(&shadow, first, end);
+        size_t grains = 0;
+        for (size_t at = 0, alike; at < GRANULES; at += alike, grains++) {
+            const uint32_t known = shadow_look(&shadow, at, &alike)->flags;
+            for (size_t i = at; i < at + alike; i++) wrong_cells += known != flags[i];
+        }
+        if (grains < fewest) fewest = grains;
+        if (grains > most) most = grains;
+    }
+    ck_assert_uint_eq(wrong_cells, 0);
+    if (block > 1) ck_assert_uint_lt(fewest, most);
+    shadow_forget(&shadow, 0, GRANULES);
+    size_t alike;
+    for (size_t i = 0; i < GRANULES; i += alike)
+        ck_assert_uint_eq(shadow_look(&shadow, i, &alike)->flags, 0);
+    free(memory);
+}
+END_TEST
+
 Suite *sim_suite(void)
 {
     Suite *suite = suite_create("sim");
@@ -364,5 +404,8 @@ Suite *sim_suite(void)
     tcase_add_test(kernels, loads_widen_like_dtype);
     tcase_add_test(kernels, text_that_does_not_compile_is_told);
     suite_add_tcase(suite, kernels);
+    TCase *cells = tcase_create("cells");
+    tcase_add_loop_test(cells, grains_keep_what_each_cell_would, 0, 5);
+    suite_add_tcase(suite, cells);
     return suite;
 }

@@ -61,7 +61,8 @@ static void poison(Region *r)
         return;
     }
     for (int64_t i = 0; (at = offset_of(&r->buffer, i)) >= 0; i++) {
-        r->cells[at].flags = CELL_WRITABLE;
+        size_t one;
+        shadow_grain(&r->shadow, (size_t)at, (size_t)at + 1, &one)->flags = CELL_WRITABLE;
         memset(r->base + at * r->buffer.element, 0xff, (size_t)r->buffer.element);
     }
 }
@@ -70,6 +71,22 @@ static bool overlaps(const Region *a, const Region *b)
 {
     return a->base < b->base + b->bytes && b->base < a->base + a->bytes &&
            (a->buffer.kind != BUFFER_INPUT || b->buffer.kind != BUFFER_INPUT);
+}
+
+static bool watch(Region *r, size_t elements)
+{
+    const size_t block =
+        r->buffer.element < BLOCK_BYTES ? BLOCK_BYTES / (size_t)r->buffer.element : 1;
+    const size_t blocks = (elements + block - 1) / block;
+    void *memory = map_zeros(shadow_bytes(blocks, block));
+    if (memory) r->shadow = shadow_in(memory, blocks, block);
+    return memory != NULL;
+}
+
+static bool is_written(const Region *r, size_t element)
+{
+    size_t alike;
+    return shadow_look(&r->shadow, element, &alike)->flags & CELL_WRITTEN;
 }
 
 bool machine_add_buffer(Machine *m, const SimBuffer *buffer)
@@ -86,9 +103,7 @@ bool machine_add_buffer(Machine *m, const SimBuffer *buffer)
         if (overlaps(r, &m->regions[i]))
             return complain_about(m, "%s and %s overlap", buffer->name, m->regions[i].buffer.name);
     if (buffer->kind != BUFFER_INPUT) {
-        r->cells_size = (size_t)extent * sizeof *r->cells;
-        r->cells = map_zeros(r->cells_size);
-        if (!r->cells)
+        if (!watch(r, (size_t)extent))
             return complain_about(m, "out of memory: nothing to watch %s with", buffer->name);
         poison(r);
     }
@@ -100,7 +115,7 @@ static bool check_written(Machine *m, const Region *r)
 {
     int64_t at;
     for (int64_t i = 0; (at = offset_of(&r->buffer, i)) >= 0; i++)
-        if (!(r->cells[at].flags & CELL_WRITTEN))
+        if (!is_written(r, (size_t)at))
             return complain_about(m, "element %lld of %s (in row-major order) is never written",
                                   (long long)i, r->buffer.name);
     return true;
@@ -112,10 +127,9 @@ double written_share(const Machine *m)
     int written = 0, asked = 0;
     for (int i = 0; i < m->region_count; i++) {
         const Region *r = &m->regions[i];
-        const size_t cells = r->cells_size / sizeof *r->cells;
-        if (r->buffer.kind != BUFFER_OUTPUT || cells < SAMPLES) continue;
-        for (size_t k = 0; k < SAMPLES; k++)
-            written += (r->cells[cells / SAMPLES * k].flags & CELL_WRITTEN) != 0;
+        const size_t elements = r->bytes / (size_t)r->buffer.element;
+        if (r->buffer.kind != BUFFER_OUTPUT || elements < SAMPLES) continue;
+        for (size_t k = 0; k < SAMPLES; k++) written += is_written(r, elements / SAMPLES * k);
         asked += SAMPLES;
     }
     return asked ? (double)written / asked : 0;

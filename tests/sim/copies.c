@@ -11,9 +11,11 @@ enum { BLOCK = 16 };
 
 static void mark_cells(const Thread *t, const Copy *copy, bool pending)
 {
-    Cell *cells = &t->cta->cells[copy->to - t->cta->smem];
-    for (size_t i = 0; i < copy->size; i++)
-        cells[i].flags = (cells[i].flags & ~(uint32_t)CELL_PENDING) | (pending ? CELL_PENDING : 0);
+    const size_t first = (size_t)(copy->to - t->cta->smem), end = first + copy->size;
+    for (size_t at = first, bytes; at < end; at += bytes) {
+        Cell *cell = shadow_grain(&t->cta->shadow, at, end, &bytes);
+        cell->flags = (cell->flags & ~(uint32_t)CELL_PENDING) | (pending ? CELL_PENDING : 0);
+    }
 }
 
 static void check_place(Machine *m, const Copy *copy)

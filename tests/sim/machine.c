@@ -60,7 +60,9 @@ void machine_free(Machine *m)
 {
     if (!m) return;
     for (int i = 0; i < m->region_count; i++)
-        if (m->regions[i].cells) munmap(m->regions[i].cells, m->regions[i].cells_size);
+        if (m->regions[i].shadow.cells)
+            munmap(m->regions[i].shadow.cells,
+                   shadow_bytes(m->regions[i].shadow.blocks, m->regions[i].shadow.block));
     free(m);
 }
 
@@ -179,12 +181,12 @@ static void start_thread(Machine *m, Cta *cta, int index)
 }
 
 /* Only what the kernel can mean: an object has the variables of many kernels. */
-static void poison_smem(const Machine *m, const Cta *cta)
+static void poison_smem(const Machine *m, Cta *cta)
 {
     for (int i = 0; i < m->variable_count; i++) {
         const size_t at = m->variables[i]->offset, size = room_of(m, m->variables[i]);
         memset(cta->smem + at, m->fill, size);
-        memset(cta->cells + at, 0, size * sizeof *cta->cells);
+        shadow_forget(&cta->shadow, at, at + size);
     }
 }
 
@@ -260,16 +262,24 @@ static Thread *pick_thread(Machine *m, const Warp *w)
     return &w->cta->threads[w->index * SIM_WARP + __builtin_ctz(lanes)];
 }
 
-/* One thread is picked ahead of time, so that its stack is on its way from memory while
- * the one before it runs; another takes its place if it cannot run any more. */
+/* A thread that was picked before, or another if it cannot run any more. */
+static Thread *pick_again(Machine *m, Thread *t)
+{
+    return t && t->state == THREAD_READY ? t : pick_thread(m, pick_warp(m));
+}
+
+/* Two threads are picked ahead of time, so that what is known of the one and the stack of the other are
+ * on their way from memory while the one before them runs. */
 static Thread *next_thread(Machine *m)
 {
-    Thread *t = m->next;
-    if (!t || t->state != THREAD_READY) t = pick_thread(m, pick_warp(m));
-    m->next = pick_thread(m, pick_warp(m));
+    Thread *t = pick_again(m, m->next);
+    m->next = pick_again(m, m->after);
+    m->after = pick_thread(m, pick_warp(m));
     const char *sp = m->next->context.sp;
     __builtin_prefetch(m->next->view);
     for (int i = 0; i < 2; i++) __builtin_prefetch(sp + 64 * i);
+    __builtin_prefetch(&m->after->state);
+    __builtin_prefetch(&m->after->context);
     return t;
 }
 
@@ -387,7 +397,7 @@ static int count_resident(const Machine *m, const SimLaunch *l)
 
 static bool make_cta(Machine *m, int slot)
 {
-    const size_t threads = (size_t)m->launch->threads;
+    const size_t threads = (size_t)m->launch->threads, blocks = m->smem_size / BLOCK_BYTES;
     Cta *cta = &m->ctas[slot];
     cta->machine = m;
     cta->slot = slot;
@@ -395,7 +405,8 @@ static bool make_cta(Machine *m, int slot)
     cta->threads = calloc(threads, sizeof *cta->threads);
     cta->warps = calloc(threads / SIM_WARP + 1, sizeof *cta->warps);
     cta->smem = m->object->smem.at + (size_t)slot * m->smem_size;
-    cta->cells = (Cell *)m->object->cells.at + (size_t)slot * m->smem_size;
+    cta->shadow = shadow_in(m->object->cells.at + (size_t)slot * shadow_bytes(blocks, BLOCK_BYTES),
+                            blocks, BLOCK_BYTES);
     if (m->launch->cluster > 1)
         cta->visits = calloc((size_t)m->launch->cluster * threads, sizeof *cta->visits);
     return cta->threads && cta->warps && (cta->visits || m->launch->cluster == 1);
@@ -420,9 +431,10 @@ static bool make_rooms(Machine *m)
 {
     SimObject *o = m->object;
     const size_t ctas = (size_t)resident_ctas(m);
-    const bool good = make_room_of(&o->stacks, ctas * (size_t)m->launch->threads * STACK_STEP) &&
-                      make_room_of(&o->smem, ctas * m->smem_size) &&
-                      make_room_of(&o->cells, ctas * m->smem_size * sizeof(Cell));
+    const bool good =
+        make_room_of(&o->stacks, ctas * (size_t)m->launch->threads * STACK_STEP) &&
+        make_room_of(&o->smem, ctas * m->smem_size) &&
+        make_room_of(&o->cells, ctas * shadow_bytes(m->smem_size / BLOCK_BYTES, BLOCK_BYTES));
     m->stacks = o->stacks.at;
     m->stacks_size = o->stacks.size;
     return good;
@@ -472,7 +484,7 @@ static void free_room(Machine *m)
     m->ready_count = 0;
     m->current = NULL;
     m->foremost = NULL;
-    m->next = NULL;
+    m->next = m->after = NULL;
 }
 
 bool machine_launch(Machine *m, const SimLaunch *l)

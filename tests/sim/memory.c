@@ -98,26 +98,14 @@ static void check_cell(const Access *a, Cell *cell)
         (cell->flags & CELL_WRITABLE) | CELL_WRITTEN | (a->kind == SIM_ATOMIC ? CELL_ATOMIC : 0);
 }
 
-static bool are_alike(const Cell *a, const Cell *b)
+/* From granule `first` to before `end`. */
+static void check_cells(Access *a, Shadow *shadow, size_t first, size_t end, size_t granule)
 {
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
-/* Neighbours are mostly used together and know the same: then one is judged for all. */
-static void check_cells(Access *a, Cell *cells, size_t first, size_t count, size_t granule)
-{
-    Cell before;
-    const Cell *judged = NULL;
-    for (size_t i = 0; i < count; i++, a->offset += granule) {
-        Cell *cell = &cells[first + i];
-        if (judged && are_alike(cell, &before)) {
-            *cell = *judged;
-        } else {
-            before = *cell;
-            check_cell(a, cell);
-            judged = cell;
-        }
+    for (size_t at = first, granules; at < end; at += granules) {
+        check_cell(a, shadow_grain(shadow, at, end, &granules));
+        a->offset += granules * granule;
     }
+    shadow_join(shadow, first, end);
 }
 
 static int order_variables(const void *left, const void *right)
@@ -160,7 +148,7 @@ size_t room_of(const Machine *m, const SharedVariable *v)
     return v->offset == m->dynamic_at ? (size_t)m->launch->smem_bytes : v->size;
 }
 
-static void check_shared(Access *a, const Cta *cta, size_t place)
+static void check_shared(Access *a, Cta *cta, size_t place)
 {
     const SharedVariable *v = find_shared(a->m, place);
     if (!v) fault(a->m, a->at, "%s of %zu bytes at no shared variable", verb(a->kind), a->size);
@@ -171,7 +159,7 @@ static void check_shared(Access *a, const Cta *cta, size_t place)
     if (a->offset + a->size > bytes)
         fault(a->m, a->at, "out of bounds: %s of %zu bytes at byte %zu of shared %s (%zu bytes)",
               verb(a->kind), a->size, a->offset, v->name, bytes);
-    check_cells(a, cta->cells, place, a->size, 1);
+    check_cells(a, &cta->shadow, place, place + a->size, 1);
 }
 
 size_t shared_room(const Machine *m, size_t place)
@@ -189,7 +177,7 @@ void print_shared(const Machine *m, size_t place, char *text, size_t size)
         snprintf(text, size, "no shared variable");
 }
 
-static void check_region(Access *a, const Region *r, size_t offset)
+static void check_region(Access *a, Region *r, size_t offset)
 {
     const size_t element = (size_t)r->buffer.element;
     a->name = r->buffer.name;
@@ -204,20 +192,20 @@ static void check_region(Access *a, const Region *r, size_t offset)
         return;
     }
     const size_t first = offset / element, last = (offset + a->size - 1) / element;
-    for (size_t i = first; r->holes && a->kind != SIM_READ && i <= last; i++)
-        if (!(r->cells[i].flags & CELL_WRITABLE))
+    for (size_t i = first, alike; r->holes && a->kind != SIM_READ && i <= last; i += alike)
+        if (!(shadow_look(&r->shadow, i, &alike)->flags & CELL_WRITABLE))
             fault(a->m, a->at, "%s of %s, byte %zu, between its rows", verb(a->kind), a->name,
                   i * element);
-    check_cells(a, r->cells, first, last - first + 1, element);
+    check_cells(a, &r->shadow, first, last + 1, element);
 }
 
 /* The buffer that an address is in or, out of bounds, most likely was meant to be in. */
-static const Region *find_region(const Machine *m, uintptr_t address, size_t size, bool *inside)
+static Region *find_region(Machine *m, uintptr_t address, size_t size, bool *inside)
 {
-    const Region *near = NULL;
+    Region *near = NULL;
     uintptr_t least = UINTPTR_MAX;
     for (int i = 0; i < m->region_count; i++) {
-        const Region *r = &m->regions[i];
+        Region *r = &m->regions[i];
         const uintptr_t base = (uintptr_t)r->base;
         if (address >= base && address + size <= base + r->bytes) {
             *inside = true;
@@ -279,7 +267,7 @@ static void check_access(Access *a, uintptr_t address, int aligned)
         return;
     }
     bool inside;
-    const Region *r = find_region(a->m, address, a->size, &inside);
+    Region *r = find_region(a->m, address, a->size, &inside);
     if (!inside) report_outside(a, address, r);
     check_region(a, r, address - (uintptr_t)r->base);
 }
@@ -338,11 +326,12 @@ void note_source(Machine *m, const char *from, size_t size, Touch reader)
 {
     bool inside;
     from = clip(m, from, &size);
-    const Region *r = find_region(m, (uintptr_t)from, size, &inside);
+    Region *r = find_region(m, (uintptr_t)from, size, &inside);
     if (!inside || r->buffer.kind == BUFFER_INPUT) return;
     const size_t offset = (size_t)(from - r->base), element = (size_t)r->buffer.element;
-    for (size_t i = offset / element; i <= (offset + size - 1) / element; i++)
-        r->cells[i].read[random_below(m, CELL_READERS)] = reader;
+    const size_t end = (offset + size - 1) / element + 1;
+    for (size_t i = offset / element, granules; i < end; i += granules)
+        shadow_grain(&r->shadow, i, end, &granules)->read[random_below(m, CELL_READERS)] = reader;
 }
 
 void note_landing(Machine *m, const Copy *copy)

@@ -5,36 +5,22 @@
 #include "clock.h"
 #include "fiber.h"
 #include "machine.h"
+#include "shadow.h"
 
 enum {
     BARRIERS = 16,
     TX_BARRIERS = 32, /* transaction barriers of a CTA */
-    CELL_READERS = 2,
     MAX_REGIONS = 1024,
     MAX_LOCATIONS = 4096,
     LOOKS = 1 << 24 /* priorities below are of warps that look for what others write */
 };
 
-/* What is known of one granule of memory. `by` are actors counted over all launches, from
- * 1: a CTA's threads, then its copy engines, one a transaction barrier. */
-typedef struct {
-    uint32_t by, epoch, at;
-} Touch;
-
-enum { CELL_WRITABLE = 1, CELL_WRITTEN = 2, CELL_ATOMIC = 4, CELL_PENDING = 8, CELL_BARRIER = 16 };
-
-typedef struct {
-    Touch write, read[CELL_READERS];
-    uint32_t flags;
-} Cell;
-
 typedef struct {
     SimBuffer buffer;
     char *base;
     size_t bytes;
-    bool holes;  /* only cells with CELL_WRITABLE may be written */
-    Cell *cells; /* one an element */
-    size_t cells_size;
+    bool holes;    /* only cells with CELL_WRITABLE may be written */
+    Shadow shadow; /* a cell an element; not of inputs */
 } Region;
 
 typedef enum { THREAD_READY, THREAD_WAITING, THREAD_DONE } ThreadState;
@@ -144,8 +130,8 @@ typedef struct Cta {
     int number, slot;
     int live; /* threads */
     char *smem;
-    Cell *cells; /* one a byte of smem */
-    Clock base;  /* what all threads know */
+    Shadow shadow; /* of smem */
+    Clock base;    /* what all threads know */
     Thread *threads;
     Warp *warps;
     Barrier barriers[BARRIERS];
@@ -197,7 +183,7 @@ struct Machine {
     Warp **ready;
     int ready_count;
     Warp *foremost;         /* of those that are ready; NULL: not known */
-    Thread *current, *next; /* next: if it is ready still */
+    Thread *current, *next, *after; /* next and after: if they are ready still */
     Fiber context;          /* of the scheduler */
     Location *locations;
     int location_count;

@@ -41,6 +41,12 @@ static TxBarrier *find_barrier(Machine *m, Cta *cta, const void *barrier, uint32
           where, who, object_place(m->object, b->made.at));
 }
 
+static void mark(Cta *cta, size_t place, size_t size, uint32_t flag)
+{
+    for (size_t at = place, bytes; at < place + size; at += bytes)
+        shadow_grain(&cta->shadow, at, place + size, &bytes)->flags |= flag;
+}
+
 void tx_init(void *machine, void *barrier, int count, void *at)
 {
     Machine *m = machine;
@@ -54,7 +60,7 @@ void tx_init(void *machine, void *barrier, int count, void *at)
     if (cta->tx_count == TX_BARRIERS)
         fault(m, here, "more than %d transaction barriers", TX_BARRIERS);
     touch_memory(m, barrier, TX_BYTES, SIM_WRITE, 1, at);
-    for (size_t i = 0; i < TX_BYTES; i++) cta->cells[place + i].flags |= CELL_BARRIER;
+    mark(cta, place, TX_BYTES, CELL_BARRIER);
     cta->tx[cta->tx_count++] = (TxBarrier){
         .offset = place, .count = count, .pending = count, .made = {t->id, t->epoch, here}};
     t->made = t->epoch++;
@@ -151,8 +157,8 @@ void async_fence(void *machine)
 static void check_fence(Machine *m, const Cta *cta, size_t place, size_t bytes, uint32_t at)
 {
     const size_t room = shared_room(m, place); /* beyond it is another fault */
-    for (size_t i = 0; i < bytes && i < room; i++) {
-        const Touch *write = &cta->cells[place + i].write;
+    for (size_t i = 0, alike; i < bytes && i < room; i += alike) {
+        const Touch *write = &shadow_look(&cta->shadow, place + i, &alike)->write;
         const uint32_t index = write->by - cta->threads[0].id;
         if (write->by < m->first_id || index >= (uint32_t)m->launch->threads) continue;
         if (cta->threads[index].fenced >= write->epoch) continue;
@@ -186,7 +192,6 @@ static BulkCopy *add_bulk(Machine *m, size_t size)
 /* Until it lands nobody may touch the place it goes to. */
 static void start_landing(Cta *cta, TxBarrier *b, BulkCopy *copy, char *to, uint32_t at)
 {
-    Cell *cells = &cta->cells[to - cta->smem];
     b->copied = b->phase + 1;
     b->copied_at = at;
     copy->cta = cta;
@@ -194,7 +199,7 @@ static void start_landing(Cta *cta, TxBarrier *b, BulkCopy *copy, char *to, uint
     copy->to = to;
     copy->at = at;
     memset(to, 0xff, copy->size);
-    for (size_t i = 0; i < copy->size; i++) cells[i].flags |= CELL_PENDING;
+    mark(cta, (size_t)(to - cta->smem), copy->size, CELL_PENDING);
 }
 
 void bulk_copy(void *machine, void *to, const void *from, int64_t size, void *barrier, void *at)
@@ -244,11 +249,12 @@ static void land(Machine *m, const BulkCopy *copy)
     TxBarrier *b = &cta->tx[copy->barrier];
     const int engine = m->launch->threads + copy->barrier;
     const uint32_t by = engine_of(m, cta, copy->barrier);
-    Cell *cells = &cta->cells[copy->to - cta->smem];
+    const size_t first = (size_t)(copy->to - cta->smem), end = first + copy->size;
     b->copied = b->phase + 1;
-    for (size_t i = 0; i < copy->size; i++) {
-        cells[i].flags &= ~(uint32_t)CELL_PENDING;
-        cells[i].write = (Touch){by, b->copied, copy->at};
+    for (size_t at = first, bytes; at < end; at += bytes) {
+        Cell *cell = shadow_grain(&cta->shadow, at, end, &bytes);
+        cell->flags &= ~(uint32_t)CELL_PENDING;
+        cell->write = (Touch){by, b->copied, copy->at};
     }
     memcpy(copy->to, copy->before, copy->size);
     clock_join(&b->gathering, &copy->known, m->actors);
