@@ -178,25 +178,6 @@ static int check_fixed_sizes(const Session *s)
     return EXIT_DONE;
 }
 
-static int fill_batch(Session *s, Batch *b)
-{
-    const Options *o = s->options;
-    InputFile file = {0};
-    int status = o->in ? open_inputs(s, o->in, &file) : EXIT_DONE;
-    if (status == EXIT_DONE) status = settle_sizes(s, o->in ? &file.sizes : NULL);
-    if (status == EXIT_DONE) status = check_fixed_sizes(s);
-    if (status == EXIT_DONE) status = open_batch(s, &s->sizes, b);
-    if (status == EXIT_DONE) {
-        if (o->in)
-            fill_from_inputs(s, &file, b);
-        else
-            fill_random(s, b);
-        status = settle_scalars(s, b, o->in ? file.given : NULL, !o->in);
-    }
-    close_inputs(&file);
-    return status;
-}
-
 static int open_gpu(Session *s)
 {
     fusec_error error;
@@ -219,6 +200,7 @@ static int run_plan(const Options *o, const char *file)
     if (status == EXIT_DONE) {
         s.graph = declared_graph(&s);
         status = fill_batch(&s, &b);
+        if (status == EXIT_DONE) status = check_fixed_sizes(&s);
     }
     if (status == EXIT_DONE) status = upload_batch(&s, &b);
     if (status == EXIT_DONE) status = launch_batch(&s, &b);

@@ -8,20 +8,8 @@
 /* Runs an open session up to the finished outputs in b. */
 static int run_once(Session *s, Batch *b)
 {
-    const Options *o = s->options;
-    InputFile file = {0};
-    int status = o->in ? open_inputs(s, o->in, &file) : EXIT_DONE;
-    if (status == EXIT_DONE) status = settle_sizes(s, o->in ? &file.sizes : NULL);
-    if (status == EXIT_DONE) status = open_batch(s, &s->sizes, b);
-    if (status == EXIT_DONE) {
-        if (o->in)
-            fill_from_inputs(s, &file, b);
-        else
-            fill_random(s, b);
-        status = settle_scalars(s, b, o->in ? file.given : NULL, !o->in);
-    }
-    close_inputs(&file);
-    if (status == EXIT_DONE) status = open_device(s, o->device);
+    int status = fill_batch(s, b);
+    if (status == EXIT_DONE) status = open_device(s, s->options->device);
     if (status == EXIT_DONE) status = open_plan(s, false);
     if (status == EXIT_DONE) status = upload_batch(s, b);
     if (status == EXIT_DONE) status = launch_batch(s, b);

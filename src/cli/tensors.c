@@ -135,6 +135,24 @@ void close_inputs(InputFile *file)
     tensors_close(&file->file);
 }
 
+int fill_batch(Session *s, Batch *b)
+{
+    const char *in = s->options->in;
+    InputFile file = {0};
+    int status = in ? open_inputs(s, in, &file) : EXIT_DONE;
+    if (status == EXIT_DONE) status = settle_sizes(s, in ? &file.sizes : NULL);
+    if (status == EXIT_DONE) status = open_batch(s, &s->sizes, b);
+    if (status == EXIT_DONE) {
+        if (in)
+            fill_from_inputs(s, &file, b);
+        else
+            fill_random(s, b);
+        status = settle_scalars(s, b, in ? file.given : NULL, !in);
+    }
+    close_inputs(&file);
+    return status;
+}
+
 /* ---- outputs ---- */
 
 int save_outputs(const Session *s, const Batch *b, const char *path)

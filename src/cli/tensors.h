@@ -19,6 +19,8 @@ typedef struct {
 int open_inputs(const Session *s, const char *path, InputFile *file);
 void fill_from_inputs(const Session *s, const InputFile *file, Batch *b);
 void close_inputs(InputFile *file);
+/* Settles the sizes of an open session and opens a batch of them, with the inputs of --in, else random ones. */
+int fill_batch(Session *s, Batch *b);
 
 /* Writes the wanted outputs. */
 int save_outputs(const Session *s, const Batch *b, const char *path);
