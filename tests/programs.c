@@ -16,6 +16,11 @@ const int lengths[] = {8,      64,     96,     229,    512,    768,   1000,   10
                        196608, 262144, 300001, 524288, 1048576};
 const int gpu_count = sizeof gpus / sizeof *gpus, length_count = sizeof lengths / sizeof *lengths;
 
+bool tests_whole(void)
+{
+    return getenv("FUSEC_TEST_WHOLE") != NULL;
+}
+
 Target target_of(const Gpu *gpu)
 {
     Target target = *target_find(gpu->arch);

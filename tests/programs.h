@@ -14,6 +14,9 @@ typedef struct {
 
 extern const Gpu gpus[];
 extern const int gpu_count;
+/* Whether all is to be tested of which `make check` tests a sample: FUSEC_TEST_WHOLE is set. */
+bool tests_whole(void);
+
 extern const int lengths[]; /* of the last axis */
 extern const int length_count;
 

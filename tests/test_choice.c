@@ -91,18 +91,23 @@ START_TEST(there_is_one_that_fits)
                                   4096, 5120, 12289, 16384, 40960, 65536, 131072, 300001, 1048576};
     enum { ONE_IN = 50, ONE_IN_OF_UNFITTED = 16 };
     Tally tally = {0};
+    int met = 0, checked = 0;
     glob_t found;
     ck_assert_int_eq(glob("examples/*.fuse", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char axis[64], *bf16 = read_program(found.gl_pathv[i]), *f32 = of_dtype(bf16, "f32");
         const bool has_axis = last_axis(bf16, axis);
-        for (size_t n = 0; has_axis && n < sizeof columns / sizeof *columns; n++)
+        for (size_t n = 0; has_axis && n < sizeof columns / sizeof *columns; n++) {
+            if ((met++ + (int)n / 2 + _i) % 2 && !tests_whole()) continue;
+            checked++;
             check_fit(found.gl_pathv[i], n % 2 ? f32 : bf16, &(AxisSize){axis, columns[n]},
                       target_find(names[_i]), &tally);
+        }
         free(f32);
         free(bf16);
     }
     globfree(&found);
+    if (checked < met) printf("-- choices for %s: %d of %d, a sample\n", names[_i], checked, met);
     printf("choice: on %s %d of %d kernels lack registers\n", names[_i], tally.spills,
            tally.kernels);
     /* estimates for GPUs that they were not fitted on ask for more than is needed, to be safe; that

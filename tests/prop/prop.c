@@ -31,6 +31,7 @@ enum { MOST_JOBS = 64 };
 /* What the jobs share. */
 typedef struct {
     _Atomic uint64_t taken;   /* programs so far */
+    _Atomic uint64_t texts;   /* of them */
     uint64_t last[MOST_JOBS]; /* that each took last: it may die of it */
 } Progress;
 
@@ -174,6 +175,7 @@ static void add_program(Batch *b, Arena *arena, const Sketch *s, const char *pat
     if (good && (devices->simulate || devices->nvrtc || devices->schedules))
         good = make_variants(&b->checked[i], devices, b->variants + b->count, &count, &f);
     b->count += count;
+    atomic_fetch_add(&b->options->progress->texts, (uint64_t)count);
     if (!good) {
         drop_variants(b, &b->checked[i]);
         report(b, i, &f);
@@ -363,9 +365,13 @@ int main(int argc, char **argv)
         return 1;
     }
     const int failed = run_jobs(&o, o.replay ? replay_paths : run_seeds);
-    printf("-- prop: %llu of %llu %s programs pass\n",
+    printf("-- prop: %llu of %llu %s programs pass",
            (unsigned long long)(o.count - (uint64_t)failed), (unsigned long long)o.count,
            o.replay ? "kept" : "random");
+    if (o.progress->texts > 0)
+        printf(", by %llu texts, at most %d each", (unsigned long long)o.progress->texts,
+               o.devices.texts);
+    puts("");
     arena_free(arena);
     return failed != 0;
 }

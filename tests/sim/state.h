@@ -182,9 +182,9 @@ struct Machine {
     Cta *ctas;         /* theirs */
     Warp **ready;
     int ready_count;
-    Warp *foremost;         /* of those that are ready; NULL: not known */
+    Warp *foremost;                 /* of those that are ready; NULL: not known */
     Thread *current, *next, *after; /* next and after: if they are ready still */
-    Fiber context;          /* of the scheduler */
+    Fiber context;                  /* of the scheduler */
     Location *locations;
     int location_count;
     const SharedVariable **variables; /* those that the kernel can mean, by offset */
