@@ -41,6 +41,8 @@ examples/layernorm.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=
 examples/softmax.fuse M=65 N=24 --offset x=3
 examples/softmax.fuse M=64 N=23
 examples/softmax_causal_bwd.fuse B=2 H=2 Q=5 K=229
+tests/cases/window.fuse Q=40 K=56 --set window=8 --set scale=4 --offset x=1
+tests/cases/window.fuse Q=40 K=51 --set window=8 --set scale=4
 tests/cases/wide_moments.fuse M=2 N=2600
 examples/layernorm.fuse M=2 N=3584
 tests/golden/column.fuse M=480 N=77 --sms 1

@@ -73,6 +73,19 @@ list_simple() {
     done
 }
 
+# rows of which a mask leaves a window: in registers, read again by each phase, shared by a cluster
+list_windows() {
+    for window in 0 1 37 5000; do
+        echo "tests/golden/window.fuse B=1 H=2 Q=40 K=229 --set window=$window"
+        echo "tests/golden/window.fuse B=1 H=2 Q=5 K=96 --sms 1 --set window=$window --schedule row:reads=2"
+        echo "tests/golden/window.fuse B=1 H=1 Q=3 K=4100 --set window=$window --schedule row:cluster=2,stages=1"
+    done
+    for name in window_lengths window_kinds; do
+        for schedule in row:reads=2 row:stages=3; do echo "tests/cases/$name.fuse --sms 1 --schedule $schedule"; done
+    done
+    echo "tests/cases/window_bwd.fuse K=229 --sms 1"
+}
+
 # rows that come to shared memory by one copy, each for a CTA or cluster of its own, or (ctas) for the same one after the other
 list_bulk() {
     for name in layernorm rmsnorm softmax softmax_bwd layernorm_residual rmsnorm_residual rmsnorm_quantized cross_entropy; do
@@ -378,6 +391,7 @@ touch build/sim/unlisted
     list_groups
     list_long_cases
     list_simple
+    list_windows
     list_bulk
     list_types
     list_reuse

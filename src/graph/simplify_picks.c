@@ -108,11 +108,17 @@ static bool add_conditions(Pick *p, Node condition, bool contrary)
 
 /* ---- what is chosen ---- */
 
+/* Which operand of a function it is that may be a choice: the constant of a product may come first. */
+static int carrier(const Pick *p, Node n)
+{
+    return node(p->g, n)->op == OP_MUL && node(p->g, arg(p->g, n, 0))->op == OP_CONST;
+}
+
 /* Whether f maps a zero to a zero, or an infinity to itself. Then f may be applied to the chosen
  * value instead of to the choice. */
 static bool keeps_neutral(const Pick *p, Node n)
 {
-    const NodeInfo *info = node(p->g, n), *by = node(p->g, info->args[1]);
+    const NodeInfo *info = node(p->g, n), *by = node(p->g, info->args[1 - carrier(p, n)]);
     bool extreme = p->op == OP_MAX_OVER || p->op == OP_MIN_OVER;
     switch (info->op) {
     case OP_CONVERT: return node(p->g, info->args[0])->type != TYPE_BOOL;
@@ -132,7 +138,7 @@ static Node find_choice(const Pick *p, Node n, Node around[MOST_AROUND], int *co
     *count = 0;
     while (node(p->g, n)->op != OP_WHERE && *count < MOST_AROUND && keeps_neutral(p, n)) {
         around[(*count)++] = n;
-        n = arg(p->g, n, 0);
+        n = arg(p->g, n, carrier(p, n));
     }
     return node(p->g, n)->op == OP_WHERE ? n : none;
 }
@@ -155,7 +161,8 @@ static Node find_chosen(Pick *p, Node operand)
         if (p->place.id && node(p->g, chosen)->op != OP_WHERE) break;
     }
     while (total-- > 0) {
-        Node args[MAX_OPERANDS] = {chosen, arg(p->g, around[total], 1)};
+        Node args[MAX_OPERANDS] = {arg(p->g, around[total], 0), arg(p->g, around[total], 1)};
+        args[carrier(p, around[total])] = chosen;
         chosen = simplify_node(p->g, around[total], args);
     }
     return p->place.id ? chosen : none;

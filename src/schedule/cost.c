@@ -154,7 +154,7 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
     return beside_exchange(k) +
            tiles * (t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
                         vector_accesses(k) +
-                    t->operation * element_operations(s, k) * k->vec * computed_share(k));
+                    t->operation * element_operations(s, k) * k->vec * computed_share(s, k));
 }
 
 /* The same, and those with which a row's threads meet and go to the next row, however few elements

@@ -256,6 +256,8 @@ int kept_registers(const Scheduler *s, const Kernel *k);
 /* ---- window.c ---- */
 
 void find_window(const Scheduler *s, Kernel *k); /* the same */
+/* The share of a row's elements that phases compute, all together. */
+double computed_share(const Scheduler *s, const Kernel *k);
 
 /* ---- convert.c ---- */
 

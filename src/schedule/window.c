@@ -293,6 +293,12 @@ static void guess_share(const Search *f, Window *w)
     static const double HALF = 0.5;
     const double columns = (double)column_count(f->s, f->k);
     double least = -1;
+    bool upper = false, lower = false;
+    for (int i = 0; i < w->count; i++) {
+        upper |= !is_lower(&w->bounds[i]);
+        lower |= is_lower(&w->bounds[i]) || w->bounds[i].op == OP_EQ;
+    }
+    w->ends = upper + lower;
     for (int i = 0; i < w->count; i++)
         for (int j = 0; j < w->count; j++) {
             Node named = {0};
@@ -385,9 +391,15 @@ bool skips_outside(const Kernel *k, int phase)
     return has_window(k) && k->window->phases & phase_bit(phase) && !reads_early(k);
 }
 
-double computed_share(const Kernel *k)
+/* A warp skips its vectors of a tile together. So at each end of a window it computes, in the mean,
+ * half of them for nothing. */
+double computed_share(const Scheduler *s, const Kernel *k)
 {
     int skip = 0;
     for (int phase = 0; phase < k->phases; phase++) skip += skips_outside(k, phase);
-    return skip ? 1 - (1 - k->window->share) * skip / k->phases : 1;
+    if (!skip) return 1;
+    const int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
+    const double half = lanes * k->vec / 2.0 / (double)column_count(s, k),
+                 share = k->window->share + k->window->ends * half;
+    return share < 1 ? 1 - (1 - share) * skip / k->phases : 1;
 }

@@ -14,6 +14,7 @@ typedef struct {
                                       says whether it is the same there for the whole row */
     const bool *uniform;
     uint64_t phases; /* those that need not compute what is outside, element by element */
+    int ends;        /* that a mask makes: 1 or 2 */
     double share;    /* of a row that it is taken for: half, if nothing tells more ... */
     bool told;       /* ... but its ends are as far apart as numbers tell ... */
     Node width;      /* ... one of which is this scalar's default; 0: constants alone */
@@ -28,7 +29,5 @@ bool has_window(const struct Kernel *k);
 bool is_masked(const struct Kernel *k, const struct Load *load);
 /* Whether a phase computes nothing for single elements outside. */
 bool skips_outside(const struct Kernel *k, int phase);
-/* The share of a row's elements that phases compute, all together. */
-double computed_share(const struct Kernel *k);
 
 #endif

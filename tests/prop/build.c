@@ -30,6 +30,8 @@ static bool is_taken(const Draw *d, const char *name)
 {
     for (int i = 0; i < d->values.count; i++)
         if (!strcmp(d->values.data[i]->text, name)) return true;
+    for (int i = 0; i < d->sketch->params.count; i++)
+        if (!strcmp(d->sketch->params.data[i].name, name)) return true;
     return false;
 }
 
@@ -138,7 +140,7 @@ Term *new_term(Draw *d, TermKind kind, const char *text, Type type, AxisSet axes
 
 Term *literal(Draw *d, const char *text)
 {
-    const bool whole = !strpbrk(text, ".e");
+    const bool whole = !strpbrk(text, ".ei"); /* i: of inf */
     Term *t = new_term(d, TERM_LITERAL, text, whole ? TYPE_I64 : TYPE_F32, 0);
     t->low = t->high = strtod(text, NULL);
     return t;

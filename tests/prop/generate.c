@@ -189,6 +189,38 @@ static Term *draw_condition(Draw *d)
 /* Any of an array. */
 #define DRAW(d, all) (all)[below(d, (uint32_t)(sizeof(all) / sizeof *(all)))]
 
+/* An integer that is the same along an axis. */
+static Term *draw_number(Draw *d, int axis)
+{
+    static const char *const literals[] = {"0", "1", "5", "40"};
+    for (int i = 0; i < 4; i++) {
+        Term *t = draw_integer(d);
+        if (t->type == TYPE_I64 && !(t->axes >> axis & 1)) return t;
+    }
+    const int other = (int)below(d, (uint32_t)d->sketch->axis_count);
+    return other == axis ? literal(d, DRAW(d, literals)) : axis_term(d, "index", other);
+}
+
+/* A bound of a window: an axis's index compared with such a number. */
+static Term *draw_bound(Draw *d, int axis)
+{
+    static const char *const texts[] = {"<", "<=", ">", ">=", "<", "=="};
+    Term *number = draw_number(d, axis), *place = axis_term(d, "index", axis);
+    if (chance(d, 1, 2))
+        number = binary(d, chance(d, 1, 2) ? "-" : "+", number, draw_number(d, axis));
+    if (chance(d, 1, 3)) place = binary(d, "-", draw_number(d, axis), place);
+    const char *text = DRAW(d, texts);
+    return chance(d, 1, 4) ? binary(d, text, number, place) : binary(d, text, place, number);
+}
+
+static Term *draw_window(Draw *d, int axis)
+{
+    Term *bound = draw_bound(d, axis);
+    if (chance(d, 1, 2))
+        bound = binary(d, chance(d, 1, 5) ? "||" : "&&", bound, draw_bound(d, axis));
+    return chance(d, 1, 4) ? unary(d, "!", bound) : bound;
+}
+
 /* ---- recipes ---- */
 
 static Term *draw_arithmetic(Draw *d)
@@ -234,6 +266,17 @@ static Term *draw_choice(Draw *d)
     case 2: return call(d, "clamp", 0, 3, (Term *[]){b, literal(d, "-1"), literal(d, "1.5")});
     default: return call(d, "where", 0, 3, (Term *[]){draw_condition(d), a, b});
     }
+}
+
+/* A value in a window alone, and what all else has; of the last axis, as a rule. */
+static Term *draw_masked(Draw *d)
+{
+    static const char *const literals[] = {"0.0", "-1.0", "1.0", "0.5"};
+    const uint32_t count = (uint32_t)d->sketch->axis_count;
+    const int axis = (int)(chance(d, 3, 4) ? count - 1 : below(d, count));
+    Term *inside = draw_float(d),
+         *outside = chance(d, 2, 3) ? literal(d, DRAW(d, literals)) : draw_float(d);
+    return call(d, "where", 0, 3, (Term *[]){draw_window(d, axis), inside, outside});
 }
 
 static Term *draw_cast(Draw *d)
@@ -312,7 +355,7 @@ static Term *draw_term(Draw *d)
     case 3: return draw_arithmetic(d);
     case 4:
     case 5: return draw_function(d);
-    case 6: return draw_choice(d);
+    case 6: return chance(d, 1, 2) ? draw_choice(d) : draw_masked(d);
     case 7: return draw_cast(d);
     case 8: return draw_integers(d);
     case 9: return draw_power(d);
@@ -366,6 +409,28 @@ static void choose_outputs(Draw *d)
     }
 }
 
+/* Whatever is made of a tensor is made of what a window leaves of it. */
+static void mask_param(Draw *d, int param)
+{
+    static const char *const literals[] = {"0.0", "1.0", "-2.0"};
+    const char *outside = d->wild ? "-inf" : DRAW(d, literals);
+    const int last = d->sketch->axis_count - 1;
+    Term *x = d->sketch->params.data[param].term,
+         *value = call(d, "where", 0, 3, (Term *[]){draw_window(d, last), x, literal(d, outside)});
+    add_statement(d, value);
+    for (int i = 0; i < d->values.count; i++)
+        if (d->values.data[i] == x) d->values.data[i] = d->values.data[d->values.count - 1];
+}
+
+static void mask_params(Draw *d)
+{
+    const int params = d->sketch->params.count;
+    for (int i = 0; i < params; i++) {
+        const SketchParam *p = &d->sketch->params.data[i];
+        if (p->axes == all_axes(d) && dtype_is_float(p->dtype)) mask_param(d, i);
+    }
+}
+
 Sketch *generate(Arena *arena, uint64_t seed, int64_t elements)
 {
     Draw *d = NEW(arena, Draw);
@@ -378,6 +443,7 @@ Sketch *generate(Arena *arena, uint64_t seed, int64_t elements)
     d->stepping = chance(d, 1, 6);
     draw_axes(d, elements);
     draw_params(d);
+    if (chance(d, 1, 6)) mask_params(d);
     const int statements = 1 + (int)below(d, chance(d, 1, 4) ? 14 : 6);
     for (int i = 0; i < statements; i++) add_statement(d, tame(d, draw_term(d)));
     choose_outputs(d);
