@@ -103,10 +103,10 @@ const char *window_ends(Emitter *e)
 /* Something that a pass does with each element: the value, and the reduction that takes it. */
 typedef struct {
     Node value, reduction; /* 0: it is stored */
-    const char *into;      /* of a pair: the vector that the value goes to */
-} Deed;
+    const char *into;      /* the vector that the value goes to, of a pair or a store */
+} Effect;
 
-typedef LIST(Deed) Deeds;
+typedef LIST(Effect) Effects;
 
 static bool is_neutral(const Graph *g, Node reduction, Node n)
 {
@@ -128,52 +128,53 @@ static Node outside_of(const Emitter *e, Node n)
     return is_column_value(e, n) ? e->k->window->outside[n.id] : n;
 }
 
-static void add_reduction(const Emitter *e, Deeds *deeds, Node reduction, Node value,
+static void add_reduction(const Emitter *e, Effects *effects, Node reduction, Node value,
                           const char *into)
 {
     if (!is_neutral(e->g, reduction, outside_of(e, value)))
-        *list_push(e->arena, deeds) = (Deed){value, reduction, into};
+        *list_push(e->arena, effects) = (Effect){value, reduction, into};
 }
 
 /* What a phase has to do with elements outside. */
-static Deeds list_deeds(Emitter *e, int phase)
+static Effects list_effects(Emitter *e, int phase)
 {
     const Kernel *k = e->k;
-    Deeds deeds = {0};
+    Effects effects = {0};
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
         if (r->phase != phase || r->lacking) continue;
         if (r->partner.id)
-            add_reduction(e, &deeds, r->partner, arg(e->g, r->partner, 0), e->taken[r->partner.id]);
+            add_reduction(e, &effects, r->partner, arg(e->g, r->partner, 0),
+                          e->taken[r->partner.id]);
         else if (adds_elements(e, r))
-            add_reduction(e, &deeds, r->node, arg(e->g, r->node, 0), NULL);
+            add_reduction(e, &effects, r->node, arg(e->g, r->node, 0), NULL);
     }
     for (int i = 0; i < k->accumulator_count; i++) {
         const Accumulator *acc = &k->accumulators[i];
         const Node value = operand_of(e->g, acc);
         if (acc->phase == phase && is_column_value(e, value))
-            add_reduction(e, &deeds, acc->node, value, NULL);
+            add_reduction(e, &effects, acc->node, value, NULL);
     }
     for (int i = 0; i < k->store_count; i++) {
         const Store *store = &k->stores[i];
         if (store->phase == phase && store->access == ACCESS_VECTOR && !store->result)
-            *list_push(e->arena, &deeds) = (Deed){.value = store->node, .into = store->name};
+            *list_push(e->arena, &effects) = (Effect){.value = store->node, .into = store->name};
     }
-    return deeds;
+    return effects;
 }
 
 bool has_outside(Emitter *e, int phase)
 {
-    return list_deeds(e, phase).count > 0;
+    return list_effects(e, phase).count > 0;
 }
 
 void emit_outside_values(Emitter *e, int phase)
 {
-    const Deeds deeds = list_deeds(e, phase);
+    const Effects effects = list_effects(e, phase);
     e->outsides = NEW_ARRAY(e->arena, const char *, e->g->nodes.count);
     e->outside = true;
-    for (int i = 0; i < deeds.count; i++) {
-        const Node n = deeds.data[i].value, as = outside_of(e, n);
+    for (int i = 0; i < effects.count; i++) {
+        const Node n = effects.data[i].value, as = outside_of(e, n);
         const char **name = &e->outsides[n.id], *text = expression(e, n, 0);
         const Op op = node(e->g, as)->op;
         const bool row = !is_column_value(e, as);
@@ -188,36 +189,46 @@ void emit_outside_values(Emitter *e, int phase)
 /* Where all that is left is to add one value, zeros need not be added. */
 const char *outside_condition(Emitter *e, int phase)
 {
-    const Deeds deeds = list_deeds(e, phase);
-    const Deed *only = &deeds.data[0];
-    const bool sum = deeds.count == 1 && only->reduction.id && !only->into &&
+    const Effects effects = list_effects(e, phase);
+    const Effect *only = &effects.data[0];
+    const bool sum = effects.count == 1 && only->reduction.id && !only->into &&
                      adds_terms(node(e->g, only->reduction)->op);
     return sum ? arena_format(e->arena, " if (%s != 0)", e->outsides[only->value.id]) : "";
 }
 
-static void emit_deed(Emitter *e, const Deed *deed, const char *guard)
+static void emit_reduced(Emitter *e, const Effect *effect)
 {
-    const char *value = e->outsides[deed->value.id];
-    if (!deed->reduction.id) return;
-    if (deed->into) {
-        if (*guard) value = arena_format(e->arena, "%s ? %s : -infinity()", guard, value);
-        line(e->out, "%s[i] = %s;", deed->into, value);
-        return;
-    }
-    const Accumulator *acc = accumulator_of(e->k, deed->reduction);
-    const char *sum = e->vector_sums[deed->reduction.id], *into = sum ? sum : NULL;
+    const char *into = e->vector_sums[effect->reduction.id];
+    const Accumulator *acc = accumulator_of(e->k, effect->reduction);
     if (acc) into = acc->per_column ? arena_format(e->arena, "%s[t][i]", acc->name) : acc->name;
-    if (*guard) line(e->out, "if (%s)", guard);
+    emit_accumulate(e, effect->reduction, into ? into : variable(e, effect->reduction),
+                    e->outsides[effect->value.id]);
+}
+
+static void emit_reductions_outside(Emitter *e, const Effects *effects, const char *guard)
+{
+    int count = 0;
+    for (int i = 0; i < effects->count; i++) {
+        const Effect *effect = &effects->data[i];
+        const char *value = e->outsides[effect->value.id];
+        if (!effect->reduction.id) continue;
+        count += !effect->into;
+        if (*guard) value = arena_format(e->arena, "%s ? %s : -infinity()", guard, value);
+        if (effect->into) line(e->out, "%s[i] = %s;", effect->into, value);
+    }
+    if (*guard && count) line(e->out, count > 1 ? "if (%s) {" : "if (%s)", guard);
     e->out->indent += *guard != 0;
-    emit_accumulate(e, deed->reduction, into ? into : variable(e, deed->reduction), value);
+    for (int i = 0; i < effects->count; i++)
+        if (effects->data[i].reduction.id && !effects->data[i].into)
+            emit_reduced(e, &effects->data[i]);
     e->out->indent -= *guard != 0;
+    if (*guard && count > 1) line(e->out, "}");
 }
 
 void emit_outside(Emitter *e, int phase)
 {
-    const Deeds deeds = list_deeds(e, phase);
-    const char *guard = element_guard(e);
-    for (int i = 0; i < deeds.count; i++) emit_deed(e, &deeds.data[i], guard);
+    const Effects effects = list_effects(e, phase);
+    emit_reductions_outside(e, &effects, element_guard(e));
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (store->phase != phase || store->access != ACCESS_VECTOR || store->result) continue;
