@@ -148,6 +148,10 @@ $(BUILD)/obj/tests/run_suites.o: build/gen/suites.inc
 # Clocks are joined at each barrier of the simulator, so by vectors.
 $(BUILD)/obj/tests/sim/clock.o: OPT += -O3
 
+# Tests are compiled oftener than they run for long.
+$(BUILD)/obj/tests/test_%.o: override OPT += -O0
+$(BUILD)/obj/tests/test_%.o: HARDENING =
+
 $(BUILD)/obj/%.o: %.c | $(INC)
 	@mkdir -p $(@D)
 	@echo cc $<

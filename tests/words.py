@@ -87,7 +87,7 @@ def main():
     kinds = dict(sources())
     files = {path: kinds.get(path, page) for path in only} if only else kinds
     for path, prose in files.items():
-        text = prose(path.read_text())
+        text = re.sub(" +", " ", prose(path.read_text()))  # most of a source is blanks now
         name = str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
         for expression, pattern, instead in words:
             for match in pattern.finditer(text):
