@@ -73,8 +73,16 @@ static bool converts_alike(const Kernel *k, const Kernel *as)
     return true;
 }
 
+static bool converts_nothing(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].widening != WIDENED) return false;
+    return true;
+}
+
 static int conversion_of(const Scheduler *s, const Kernel *k)
 {
+    if (converts_nothing(k)) return CONVERT_NONE; /* as most, and trying takes long */
     Kernel copy = *k;
     copy.loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     if (k->load_count) memcpy(copy.loads, k->loads, sizeof *k->loads * (size_t)k->load_count);
