@@ -36,7 +36,7 @@ examples/softmax_bwd.fuse M=9 N=1023 --sms 1 --schedule warp-specialized
 examples/layernorm_bwd.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=64,groups=2
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized:threads=64,groups=3,lag=1
 examples/layernorm_bwd.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=128,groups=2,registers=1
-examples/layernorm_bwd.fuse M=41 N=1032 --sms 1 --schedule warp-specialized:threads=64,rows=2,groups=2
+examples/layernorm_bwd.fuse M=41 N=1032 --sms 2 --schedule warp-specialized:threads=64,rows=2,groups=2
 examples/layernorm.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=64,groups=2,columns=shared
 examples/softmax.fuse M=65 N=24 --offset x=3
 examples/softmax.fuse M=64 N=23

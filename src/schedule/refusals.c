@@ -152,7 +152,8 @@ static const char *missing_groups(const Scheduler *s)
 const char *missing_registers(const Scheduler *s)
 {
     const Schedule *f = &s->forced;
-    const int threads = f->threads * (f->groups ? f->groups : 1) * (f->rows ? f->rows : 1);
+    const int64_t rows = (int64_t)(f->groups ? f->groups : 1) * (f->rows ? f->rows : 1);
+    const int64_t threads = rows < MOST_THREADS ? rows * f->threads : MOST_THREADS;
     if (f->registers > 1)
         return "registers: the only value is 1 (the copy warp hands its own over)";
     if (f->family != FAMILY_WARP_SPECIALIZED || f->cluster > s->target->max_cluster)
@@ -163,9 +164,9 @@ const char *missing_registers(const Scheduler *s)
     if (threads % WARPGROUP || threads + WARPGROUP > MOST_THREADS)
         return arena_format(
             s->arena,
-            "registers: %d threads compute, and whole warpgroups of %d must, at most %d threads: a warpgroup copies",
-            threads, WARPGROUP, MOST_THREADS - WARPGROUP);
-    return "registers: a thread that computes would have no more than without it, or 256 threads or more an SM are needed";
+            "registers: %lld threads compute, and whole warpgroups of %d must, at most %d threads: a warpgroup copies",
+            (long long)threads, WARPGROUP, MOST_THREADS - WARPGROUP);
+    return "registers: threads that compute would have no more than without it, or are not whole warpgroups of 128";
 }
 
 /* Why a row does not stay on chip. */
