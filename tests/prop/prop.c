@@ -6,7 +6,7 @@
  *     prop --print --first SEED   one program's text
  *
  * --schedules runs at most seven texts of a program, --texts N at most N: as it is chosen, by the
- * schedule that a kept one names, and by others that its seed picks.
+ * schedule that a kept one names (with --texts 1, too), and by others that its seed picks.
  * A program that fails is made small and, with --keep, written to DIR. Exits 1 after any
  * failure. */
 #include "device.h"
