@@ -216,15 +216,18 @@ static void propose_homes(Proposals *p)
 
 /* ---- how many threads share a row ---- */
 
-/* Rows that a warp or a part of one has: CTAs of a few sizes. */
+/* Rows that a warp or a part of one has: CTAs of a few sizes. Where a mask
+ * leaves a known part of a row, the other elements take registers, but no instructions. */
 static void propose_short(Proposals *p)
 {
     enum { LEAST_CTA = 128, MOST_CTA = 512 };
+    const Window *window = p->cut->window;
+    const int most = window && window->told ? MOST_ELEMENTS : SHORT_ELEMENTS;
     for (int threads = WARP; threads >= 1; threads /= 2) {
         int64_t elements = ceil_div(p->vectors, threads) * p->vec;
         bool idle = threads > 1 && 2 * p->vectors <= threads;
         if (idle || !admits(p, KEY_threads, threads)) continue;
-        if (elements > SHORT_ELEMENTS && elements > p->vec && !p->asked.threads) break;
+        if (elements > most && elements > p->vec && !p->asked.threads) break;
         p->now.threads = threads;
         for (int cta = LEAST_CTA; cta <= MOST_CTA; cta *= 2) {
             p->now.rows = p->asked.rows ? p->asked.rows : cta / threads;
