@@ -285,6 +285,23 @@ START_TEST(the_model_tells_what_bounds_a_plan)
 }
 END_TEST
 
+/* Of two groups one computes while the other waits; a copy warp's registers may save others from
+ * being spilled. */
+START_TEST(groups_hide_waits)
+{
+    choose_program("examples/softmax.fuse");
+    const Estimate one = estimate_of("warp-specialized:threads=128,stages=6,per_sm=1", 8192),
+                   two =
+                       estimate_of("warp-specialized:threads=128,stages=6,per_sm=1,groups=2", 8192);
+    ck_assert_msg(two.gbps > 1.3 * one.gbps, "%f %f", one.gbps, two.gbps);
+    choose_program("examples/layernorm_bwd.fuse");
+    const Estimate kept = estimate_of("warp-specialized:threads=128,groups=3,ride=yes", 4096),
+                   handed = estimate_of(
+                       "warp-specialized:threads=128,groups=3,ride=yes,registers=1", 4096);
+    ck_assert_msg(handed.gbps > kept.gbps, "%f %f", kept.gbps, handed.gbps);
+}
+END_TEST
+
 START_TEST(the_model_knows_every_gpu)
 {
     int count;
@@ -331,6 +348,7 @@ Suite *choice_suite(void)
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, the_number_of_rows_does_not_matter);
     tcase_add_test(cases, the_model_tells_what_bounds_a_plan);
+    tcase_add_test(cases, groups_hide_waits);
     tcase_add_test(cases, the_model_knows_every_gpu);
     tcase_add_test(cases, the_model_says_what_it_does_not_know);
     suite_add_tcase(suite, cases);
