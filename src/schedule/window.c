@@ -346,17 +346,27 @@ static Bounds take_bounds(const Search *f, Window *w, Bounds wanted)
     return taken;
 }
 
-static bool may_have_window(const Kernel *k)
+/* Most kernels have nothing to search. */
+static bool compares_places(const Graph *g, const Kernel *k)
+{
+    PlaceTest test;
+    for (int i = 1; i < g->nodes.count; i++)
+        if (k->computed[i] && find_place_test(g, k->columns, (Node){(uint32_t)i}, &test))
+            return true;
+    return false;
+}
+
+static bool may_have_window(const Graph *g, const Kernel *k)
 {
     return k->computed && k->columns && k->rows && !k->beside && !k->dynamic &&
-           !has_several_columns(k) && (k->inner_count || k->store_count);
+           !has_several_columns(k) && row_inputs(k) && compares_places(g, k);
 }
 
 void find_window(const Scheduler *s, Kernel *k)
 {
     k->window = NULL;
     for (int i = 0; i < k->load_count; i++) k->loads[i].masked = false;
-    if (!may_have_window(k)) return;
+    if (!may_have_window(s->g, k)) return;
     Search *f = search(s, k);
     Window *w = NEW(s->arena, Window);
     const Bounds window = take_bounds(f, w, common_bounds(f));
