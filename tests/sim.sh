@@ -377,7 +377,7 @@ list_complete() {
     echo "examples/layernorm.fuse M=7 N=2056 --sms 1 --schedule row:exact=1,threads=160,stages=4,row=ring,lag=1,columns=memory,live=1"
     echo "examples/softmax.fuse M=5 N=1544 --sms 1 --schedule warp-specialized:exact=1,threads=64,vec=4,stages=4,row=ring,lag=1,paced=1,live=1"
     echo "examples/rmsnorm_residual.fuse M=5 N=1208 --schedule row:exact=1,threads=64,rows=2,convert=row,columns=memory,early=1"
-    echo "examples/layernorm_residual.fuse M=5 N=2056 --schedule row:exact=1,threads=96,cluster=2,single=1,loop=none,convert=halves"
+    echo "examples/layernorm_residual.fuse M=5 N=2056 --schedule row:exact=1,threads=96,cluster=2,single=1,convert=halves"
     echo "examples/layernorm_bwd.fuse M=9 N=1536 --sms 1 --schedule grid-stride:exact=1,threads=96,stages=3,row=ring,lag=1,live=1"
     echo "examples/layernorm_bwd.fuse M=9 N=1536 --sms 1 --schedule grid-stride:exact=1,threads=192,vec=4,stages=2,rows=2,live=1"
 }

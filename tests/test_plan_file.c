@@ -30,7 +30,7 @@ static const struct {
      "grid-stride:exact=1,threads=64,rows=8,stages=3,per_sm=1,columns=shared,lines=1,scalars=1,"
      "live=1,open=1"},
     {"tests/cases/wide_moments.fuse", 3584, 1, false,
-     "row:exact=1,threads=128,columns=memory,loop=none,few=256,open=1"},
+     "row:exact=1,threads=128,columns=memory,few=256,open=1"},
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 

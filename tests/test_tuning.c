@@ -108,7 +108,7 @@ END_TEST
 /* Complete schedules of a plan of many kernels, and of parts. */
 START_TEST(long_schedules_are_read)
 {
-    static const char one[] = "row:exact=1,threads=128,cluster=4,per_sm=4,single=1,loop=none+",
+    static const char one[] = "row:exact=1,threads=128,cluster=4,per_sm=4,single=1+",
                       last[] = "row:exact=1,threads=96/column:exact=1,threads=64";
     enum { COUNT = 200 };
     char *many = calloc(1, COUNT * sizeof one + sizeof last);

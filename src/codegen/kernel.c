@@ -76,13 +76,39 @@ const char *count_name(Emitter *e, AxisSet axes, const char *name)
     return name;
 }
 
+/* Of teams that share a warp. */
+static void emit_shared_row(Emitter *e)
+{
+    line(e->out, "// a team without a row reads the first team's, and stores nothing");
+    line(e->out, "const bool has_row = cta_row + team < %s;", e->rows);
+    line(e->out, "const long long row = has_row ? cta_row + team : cta_row;");
+}
+
 const char *first_of_walk(const Emitter *e)
 {
     return e->k->backwards ? "(gridDim.x - 1 - blockIdx.x)" : "blockIdx.x";
 }
 
-/* Declares `row` where a CTA or cluster has a single one; else `first_row`, `row_step` and the
- * number of rows. */
+/* Declares `row` where a CTA, a cluster or a team has a single one. Teams behind the last row have
+ * none: those of whole warps end, and others run along with the first team of their CTA. */
+static void emit_single_row(Emitter *e, const char *cta)
+{
+    const Kernel *k = e->k;
+    if (k->cluster > 1) {
+        line(e->out, "const long long row = %s / %s;", cta, sharers(e));
+    } else if (k->teams == 1) {
+        line(e->out, "const long long row = %s;", cta);
+    } else if (rows_share_warps(k)) {
+        line(e->out, "const long long cta_row = (long long)%s * teams;", cta);
+        emit_shared_row(e);
+    } else {
+        line(e->out, "const long long row = (long long)%s * teams + team;", cta);
+        line(e->out, "if (row >= %s)", e->rows);
+        line(e->out, "    return;");
+    }
+}
+
+/* Declares the only row, or `first_row`, `row_step` and the number of rows. */
 static void emit_row_bounds(Emitter *e)
 {
     const Kernel *k = e->k;
@@ -90,13 +116,11 @@ static void emit_row_bounds(Emitter *e)
     if (!k->rows) return;
     if (k->backwards)
         line(e->out, "// the last rows first: L2 may still have them from the kernel before");
-    if (k->one_row) {
-        line(e->out, "const long long row = %s%s%s;", cta, k->cluster > 1 ? " / " : "",
-             k->cluster > 1 ? sharers(e) : "");
-        return;
-    }
-    e->rows = e->collapsed ? "rows" : count_name(e, k->rows, "rows");
-    if (k->cluster > 1)
+    if (!k->one_row || k->teams > 1)
+        e->rows = e->collapsed ? "rows" : count_name(e, k->rows, "rows");
+    if (k->one_row)
+        emit_single_row(e, cta);
+    else if (k->cluster > 1)
         line(e->out, "const long long first_row = blockIdx.x / %s, row_step = gridDim.x / %s;",
              sharers(e), sharers(e));
     else if (k->groups > 1) {
@@ -156,11 +180,7 @@ static void emit_row_loop(Emitter *e)
     block (e->out, "for (long long %s = %s; %s < %s; %s += row_step)", row, loop_start(e), row,
            e->rows, row) {
         emit_ring_step(e, row);
-        if (shared) {
-            line(e->out, "// a team without a row reads the first team's, and stores nothing");
-            line(e->out, "const bool has_row = cta_row + team < %s;", e->rows);
-            line(e->out, "const long long row = has_row ? cta_row + team : cta_row;");
-        }
+        if (shared) emit_shared_row(e);
         emit_row(e);
         if (has_copy_warp(k) && !k->lag) emit_stage_release(e);
         if (has_copy_warp(k)) emit_advance(e, k->groups);

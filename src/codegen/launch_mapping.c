@@ -68,6 +68,9 @@ static const char *rows_text(Emitter *e)
     const Kernel *k = e->k;
     if (k->one_row && k->cluster > 1)
         return arena_format(e->arena, "a cluster has row blockIdx.x / %d", k->cluster);
+    if (k->one_row && k->teams > 1)
+        return arena_format(e->arena, "a CTA has %d, from %s * %d", k->teams, first_of_walk(e),
+                            k->teams);
     if (k->one_row) return arena_format(e->arena, "a CTA has row %s", first_of_walk(e));
     if (!k->rows) return k->cluster > 1 ? "one, which all CTAs share" : "one";
     if (k->cluster > 1) return walk_text(e, is_grouped(k) ? "group" : "cluster", k->cluster);

@@ -200,7 +200,7 @@ static const char *dense_text(Emitter *e)
 static void add_collapsed(Emitter *e, NameList *rows)
 {
     if (!e->collapsed) return;
-    if (!e->k->one_row)
+    if (counts_rows(e->k))
         *list_push(e->arena, rows) =
             arena_format(e->arena, "rows: %s", product_text(e, e->collapsed));
     *list_push(e->arena, rows) = arena_format(

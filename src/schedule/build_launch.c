@@ -184,7 +184,7 @@ static AxisSet sizes_used(const Scheduler *s, const LaunchSlot *slots, const Ker
     AxisSet slowest =
         k->rows & -k->rows; /* what tells the rows of a single CTA apart needs the others */
     AxisSet used =
-        ((k->one_row ? k->rows & ~slowest : k->rows) & ~collapsed) | k->kept | k->columns;
+        ((counts_rows(k) ? k->rows : k->rows & ~slowest) & ~collapsed) | k->kept | k->columns;
     for (int i = 1; k->computed && i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
         if (k->computed[i] && info->op == OP_SIZE) used |= (AxisSet)1 << info->axis;
@@ -282,7 +282,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         if (used[i] || later[i]) push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
         scalar++;
     }
-    if (collapsed && !k->one_row) push(s, &args, ARG_ROWS, kernel, 0, "rows");
+    if (collapsed && counts_rows(k)) push(s, &args, ARG_ROWS, kernel, 0, "rows");
     AxisSet sizes = sizes_used(s, slots, k, collapsed);
     if (finish) sizes |= sizes_used(s, slots, finish, 0);
     for (int i = 0; i < s->g->axis_count; i++)

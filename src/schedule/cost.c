@@ -17,10 +17,11 @@ enum { STEP = 8, REGISTER_BYTES = 4, PARTS_OF_SM = 4 };
 
 static int expected_registers(const Scheduler *s, const Kernel *k)
 {
+    static const double FILLS = 1.5; /* ptxas takes more where launch bounds tell it what is left */
     const int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1;
-    int cap = k->registers ? k->registers : register_cap(s, kernel_threads(k) * ctas),
-        needed = natural_registers(s, k);
-    return needed > cap ? cap : needed;
+    const int cap = k->registers ? k->registers : register_cap(s, kernel_threads(k) * ctas);
+    const double needed = natural_registers(s, k) * (k->wanted_ctas ? FILLS : 1);
+    return needed > cap ? cap : (int)needed;
 }
 
 /* CTAs that an SM holds at once. */
@@ -144,6 +145,13 @@ static double beside_exchange(const Kernel *k)
     return k->inner_count * (lanes + (warps > 1 ? SLOT * warps * k->vec + BARRIER : 0));
 }
 
+/* Instructions by which a thread finds the places of a tile's vectors along several column axes. */
+static double place_instructions(const Kernel *k)
+{
+    static const double OF_PLACE = 16;
+    return has_several_columns(k) && !k->beside ? OF_PLACE * vector_accesses(k) : 0;
+}
+
 /* Instructions of a thread for its part of a row. */
 static double thread_instructions(const Scheduler *s, const Kernel *k)
 {
@@ -152,7 +160,8 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
                        ? (double)column_count(s, k) / k->cluster / k->threads_per_row / k->vec
                        : k->tiles;
     return beside_exchange(k) +
-           tiles * (t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
+           tiles * (place_instructions(k) +
+                    t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
                         vector_accesses(k) +
                     t->operation * element_operations(s, k) * k->vec * computed_share(s, k));
 }
@@ -250,8 +259,10 @@ static double wasted_sectors(const Scheduler *s, const Kernel *k)
     int bytes = narrowest(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
     if (has_copy_warp(k) || has_bulk_rows(k) || passes_by_blocks(k) || is_copied_by_lines(k))
         return 1;
-    if (column_count(s, k) * bytes % SECTOR == 0 && lanes * k->vec * bytes >= SECTOR) return 1;
-    return 1 + (double)PAIR / (lanes * k->vec * bytes);
+    const double run = lanes * k->vec * bytes; /* that a warp reads of a row at a time */
+    if (column_count(s, k) * bytes % SECTOR == 0 && run >= SECTOR)
+        return run < PAIR ? PAIR / run : 1;
+    return 1 + PAIR / run;
 }
 
 /* What of memory's rate a kernel gets by how it asks for rows. */
@@ -312,11 +323,12 @@ static double beside_slowdown(const Scheduler *s, const Kernel *k)
 static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
                        double times[BOUNDS])
 {
+    static const double ALONE = 0.4; /* of a CTA without a cluster */
     const Target *t = s->target;
     const int ctas = resident(s, k), rows = rows_at_once(k);
     double shared = keeps_columns(k) ? 0 : part->shared / rows,
            rate = t->l2_rate / wasted_sectors(s, k);
-    double starts = is_persistent(k) ? 0 : t->start * doublings(k->cluster) / rows_at_once(k);
+    double starts = is_persistent(k) ? 0 : t->start * (ALONE + doublings(k->cluster)) / rows;
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
     const double slower = beside_slowdown(s, k) * short_runs(s, k);
     times[BOUND_BY_MEMORY] =

@@ -351,8 +351,7 @@ static void derive_details(Scheduler *s, Kernel *k)
     f->whole_moments = k->moments == MOMENTS_OF_THREADS;
     f->even_moments = may_have_even_moments(s, k);
     k->part_rows = f->part;
-    k->one_row = may_have_one_row(k) && wants_one_row(s, k);
-    f->loop = k->one_row ? 2 : 1;
+    k->one_row = may_have_one_row(k);
     set_late(k);
     f->early = reads_early(k);
     f->lean = f->per_sm * kernel_threads(k) == s->target->threads_per_sm;
@@ -423,7 +422,7 @@ static void set_details(Scheduler *s, Kernel *k)
     k->moments = whole ? MOMENTS_OF_THREADS : MOMENTS_OF_VECTORS;
     if (f->even_moments && may_have_even_moments(s, k)) k->moments = MOMENTS_EVEN;
     k->part_rows = k->kept ? f->part : 0;
-    k->one_row = f->loop == 2 && may_have_one_row(k);
+    k->one_row = may_have_one_row(k);
     place_late(k, f->early && may_read_early(k));
 }
 

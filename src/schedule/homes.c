@@ -214,8 +214,8 @@ static int64_t late_bytes(const Kernel *k)
 /* The same where shared memory can have them, of rows that are alone. */
 static int64_t bytes_of_few(const Scheduler *s, const Kernel *k)
 {
-    bool alone = k->one_row && !is_streamed(k) && !is_grouped(k) && !is_persistent(k) &&
-                 !has_several_columns(k);
+    bool alone = k->one_row && k->teams == 1 && !is_streamed(k) && !is_grouped(k) &&
+                 !is_persistent(k) && !has_several_columns(k);
     int64_t bytes = alone && !k->smem_bytes && !k->idle_bytes ? late_bytes(k) : 0;
     return bytes + static_bytes(s, k) > s->target->smem_per_cta ? 0 : bytes;
 }

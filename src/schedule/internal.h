@@ -25,9 +25,10 @@
 #include "schedule/keys.h"
 #include "schedule/plan.h"
 
-/* What cost.c knows of one kernel's elements, which all of its schedules compute. */
+/* What cost.c knows of one kernel's elements, which its schedules with such vectors compute. */
 typedef struct {
     const bool *of; /* its `computed` */
+    int vec;
     double once, again, costly;
 } OperationCache;
 
@@ -36,7 +37,7 @@ typedef struct {
     const Analysis *a;
     const Graph *g;
     const Target *target;
-    bool fitted; /* is_model_fitted(target) */
+    bool fitted; /* estimates of registers are known to be right for its architecture */
     OperationCache *operations;
 
     /* the schedule of the kernel that is mapped, and those of all kernels that walk rows, in the
@@ -215,7 +216,6 @@ int find_vector(const Scheduler *s, const Kernel *k); /* ... of which a row is w
 const char *shape_problem(const Scheduler *s, const Kernel *k); /* why no CTA can be so, or NULL */
 bool has_too_many_columns(Scheduler *s, const Kernel *k);       /* s->problem */
 bool may_have_one_row(const Kernel *k);
-bool wants_one_row(const Scheduler *s, const Kernel *k);
 void set_slice(const Scheduler *s, Kernel *k);
 int64_t columns_of_cta(const Scheduler *s, const Kernel *k); /* at most, of a row */
 bool checks_full_tiles(const Scheduler *s, const Kernel *k);

@@ -61,19 +61,54 @@ void find_kept(const Scheduler *s, Kernel *k)
     }
 }
 
-/* The most registers that they take of a thread at a time. */
+/* The same with what is kept: by node, the phases that need its value. */
+static uint64_t *find_needs(const Scheduler *s, const Kernel *k)
+{
+    uint64_t *needs = find_ends(s, k);
+    for (int i = s->g->nodes.count - 1; i > 0; i--) {
+        const Node n = {(uint32_t)i};
+        if (!k->computed[i] || is_reduction(s->g, n)) continue;
+        const uint64_t makes = k->keeps[i].first ? lowest(needs[i]) : needs[i];
+        for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++)
+            needs[arg(s->g, n, j).id] |= makes;
+    }
+    return needs;
+}
+
+/* Registers of a thread for a value that varies along some axes. */
+static int registers_of(const Scheduler *s, const Kernel *k, Node n)
+{
+    const NodeInfo *info = node(s->g, n);
+    const unsigned along = footprint_of(k, &s->a->sizes, info->axes);
+    const int values = (along & ALONG_TILES ? k->tiles : 1) * (along & ALONG_VECTOR ? k->vec : 1);
+    return values * (info->type == TYPE_F32 ? 1 : 2);
+}
+
+static int kept_in_phase(const Scheduler *s, const Kernel *k, int phase, const uint64_t *needs)
+{
+    int registers = 0;
+    for (int i = 1; i < s->g->nodes.count; i++) {
+        const Kept *kept = &k->keeps[i];
+        if (kept->first && kept->first <= phase && kept->last >= phase)
+            registers += registers_of(s, k, (Node){(uint32_t)i});
+    }
+    for (int i = 0; i < k->inner_count; i++) {
+        const Node n = k->inner[i].node;
+        const bool found = k->inner[i].phase < phase, needed = needs[n.id] >> phase;
+        if (found && needed && footprint_of(k, &s->a->sizes, node(s->g, n)->axes))
+            registers += registers_of(s, k, n);
+    }
+    return registers;
+}
+
+/* The most registers that kept values, and results of parts of rows, take of a thread at a time. */
 int kept_registers(const Scheduler *s, const Kernel *k)
 {
+    if (!k->keeps) return 0;
+    const uint64_t *needs = find_needs(s, k);
     int most = 0;
-    for (int phase = 0; k->keeps && phase < k->phases; phase++) {
-        int now = 0;
-        for (int i = 1; i < s->g->nodes.count; i++) {
-            const Kept *kept = &k->keeps[i];
-            if (!kept->first || kept->first > phase || kept->last < phase) continue;
-            const unsigned along =
-                footprint_of(k, &s->a->sizes, node(s->g, (Node){(uint32_t)i})->axes);
-            now += (along & ALONG_TILES ? k->tiles : 1) * (along & ALONG_VECTOR ? k->vec : 1);
-        }
+    for (int phase = 0; phase < k->phases; phase++) {
+        const int now = kept_in_phase(s, k, phase, needs);
         most = now > most ? now : most;
     }
     return most;

@@ -235,7 +235,7 @@ typedef struct Kernel {
 
     /* Launch: how a grid covers rows, and what a CTA takes of an SM. */
     bool backwards;  /* the first CTAs take the last rows: backwards.c */
-    bool one_row;    /* a CTA or cluster has one row, and ends with it: there are as many as rows */
+    bool one_row;    /* a CTA, cluster or team has one row, and ends with it */
     int most_ctas;   /* of the whole grid, as was asked for; 0: any */
     int ctas_per_sm; /* persistent: how many CTAs an SM holds at once */
     int live_ctas;   /* persistent: how many its grid has for each SM */
@@ -345,6 +345,12 @@ static inline int helper_threads(const Kernel *k)
 static inline bool walks_rows(const Kernel *k)
 {
     return k->finishes < 0 && k->clears < 0;
+}
+
+/* Whether the text asks how many rows there are: not where each CTA or cluster has one. */
+static inline bool counts_rows(const Kernel *k)
+{
+    return !k->one_row || k->teams > 1;
 }
 
 /* What a kernel reads of a node, and a reduction that it computes in each row; NULL: none. Both are

@@ -52,6 +52,8 @@ static Operations count_operations(const Scheduler *s, const Kernel *k)
         const NodeInfo *info = &s->g->nodes.data[i];
         if (!k->computed[i] || !(info->axes & k->columns)) continue;
         double cost = cost_of(s->target, info->op, inverted);
+        if (!k->beside && !(info->axes >> fastest_column(k) & 1))
+            cost /= k->vec; /* once a vector */
         o.once += cost;
         if (uses[i] > 1) o.again += (uses[i] - 1) * cost;
         if (uses[i] > 1 && cost > 1) o.costly += (uses[i] - 1) * cost;
@@ -67,9 +69,9 @@ static Operations count_operations(const Scheduler *s, const Kernel *k)
 static const OperationCache *find_operations(const Scheduler *s, const Kernel *k)
 {
     OperationCache *cache = s->operations;
-    if (cache->of != k->computed) {
+    if (cache->of != k->computed || cache->vec != k->vec) {
         Operations o = count_operations(s, k);
-        *cache = (OperationCache){k->computed, o.once, o.again, o.costly};
+        *cache = (OperationCache){k->computed, k->vec, o.once, o.again, o.costly};
     }
     return cache;
 }

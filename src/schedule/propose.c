@@ -387,7 +387,6 @@ int propose(Scheduler *s, const Kernel *k, bool untimed, Consider *consider, voi
     p.now.apart = k->adds_apart;
     p.now.parts = k->parts_apart ? 2 : 1;
     p.now.row = p.now.columns = 1 + IN_REGISTERS;
-    p.now.loop = 1;
     p.now.vec = p.asked.vec;
     p.now.ctas = p.asked.ctas;
     p.now.limit = p.asked.limit;

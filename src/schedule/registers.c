@@ -18,21 +18,6 @@ static void find_held(const Kernel *k, double *rows, double *columns)
     }
 }
 
-/* Results that a thread has of parts of a row. */
-static double held_results(const Scheduler *s, const Kernel *k)
-{
-    double results = 0;
-    for (int i = 0; i < k->inner_count; i++) {
-        const NodeInfo *info = node(s->g, k->inner[i].node);
-        const unsigned along = footprint_of(k, &s->a->sizes, info->axes);
-        if (!along) continue;
-        const int count =
-            (along & ALONG_TILES ? k->tiles : 1) * (along & ALONG_VECTOR ? k->vec : 1);
-        results += count * (info->type == TYPE_F32 ? 1 : 2);
-    }
-    return results;
-}
-
 static bool meets_twice(const Kernel *k)
 {
     enum { ONCE = 2 };
@@ -77,7 +62,7 @@ static double add_more(const Scheduler *s, const Kernel *k)
     if (k->vec == 1 && k->accumulator_count)
         more += GROUPS + (has_several_columns(k) ? 0 : SINGLE * k->tiles);
     if (!s->fitted) more += UNKNOWN; /* what ptxas does for it */
-    more += passing_vectors(k) + held_results(s, k) + kept_registers(s, k);
+    more += passing_vectors(k) + kept_registers(s, k);
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
 }
 
@@ -141,7 +126,9 @@ int natural_registers(const Scheduler *s, const Kernel *k)
     double needed =
         add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : kept_results(s, k));
     needed *= doubt(s, k);
+    static const double OF_PLACE = 1.2;
     const int cap = register_share(s, k, 1);
+    if (has_several_columns(k) && k->vec == 1 && !is_streamed(k)) needed += OF_PLACE * k->tiles;
     if (k->beside) needed = beside_registers(s, k, 1.2, 1.2);
     return needed < cap ? (int)needed : cap;
 }

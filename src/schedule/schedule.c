@@ -41,10 +41,17 @@ static bool *find_columned(Arena *arena, const Analysis *a)
     return columned;
 }
 
+/* Whether estimates of registers were fitted to what ptxas does for that architecture. */
+static bool is_ptxas_known(const Target *target)
+{
+    const Target *first = target_find(target->arch);
+    return is_model_fitted(first ? first : target);
+}
+
 Scheduler reading_scheduler(Arena *arena, const Analysis *a, const Target *target)
 {
     return (Scheduler){
-        .arena = arena, .a = a, .g = a->graph, .target = target, .fitted = is_model_fitted(target)};
+        .arena = arena, .a = a, .g = a->graph, .target = target, .fitted = is_ptxas_known(target)};
 }
 
 Scheduler *new_scheduler(Arena *arena, const Analysis *a, const Target *target)

@@ -90,22 +90,12 @@ static bool spans_rows(const Kernel *k)
     return false;
 }
 
+/* CTAs that end with their rows need no loop over rows, and fewer registers. */
 bool may_have_one_row(const Kernel *k)
 {
-    bool several = k->kept || k->beside || k->teams > 1 || has_column_parts(k) ||
-                   is_persistent(k) || has_fewer_ctas(k);
-    return k->rows && k->inner_count && !several && spans_rows(k);
-}
-
-/* A CTA that ends with its row needs no loop, and fewer registers. Of two kinds ptxas makes better code
- * in a loop that runs once: of several exchanges, and of single elements of several inputs whose mean
- * and squares are found. */
-bool wants_one_row(const Scheduler *s, const Kernel *k)
-{
-    enum { PAIR = 2 };
-    bool often = k->phases > PAIR && (k->vec > 1 || k->cluster == 1);
-    bool looped = often || (k->vec == 1 && has_moments(s, k) && row_inputs(k) > 1);
-    return !looped;
+    const bool walks =
+        k->kept || k->beside || has_column_parts(k) || is_persistent(k) || has_fewer_ctas(k);
+    return k->rows && !walks && spans_rows(k);
 }
 
 /* ---- slices and tiles ---- */

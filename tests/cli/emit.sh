@@ -23,13 +23,13 @@ expect 0 'x_B + t_ \* x_T' "$root"/tests/cases/rows_of_two_axes.fuse
 # column vectors that a later phase reads come a tile early, but where they are wider than the row and registers short
 expect 0 'load(gamma_next, gamma, col + step, N)' "$root"/examples/layernorm.fuse N=3584 --arch sm_90a --schedule row:early=1
 sed 's/gamma *: bf16/gamma : f32/; s/beta *: bf16/beta : f32/' "$root/examples/layernorm.fuse" >wide.fuse
-in_memory=(--arch sm_90a --schedule "row:threads=128,columns=memory,loop=none")
+in_memory=(--arch sm_90a --schedule "row:threads=128,columns=memory")
 expect 0 'load(gamma_v, gamma, col, N)' wide.fuse N=5120 "${in_memory[@]}"
 # few rows have them in shared memory when they want them, as far as that does not keep other rows waiting
 expect 0 'gamma_v = held.gamma\[t\]' wide.fuse N=5000 "${in_memory[@]}"
 expect 0 '40960 are faster in a grid of up to 204 CTAs' wide.fuse N=5000 "${in_memory[@]}"
 expect 0 '"smem_bytes": 0, "few_ctas": 204, "few_bytes": 40960,' explain wide.fuse N=5120 --json "${in_memory[@]}"
-expect 0 'MAX_DYNAMIC_SHARED_SIZE_BYTES' wide.fuse N=6144 --arch sm_90a --schedule row:threads=192,columns=memory,loop=none
+expect 0 'MAX_DYNAMIC_SHARED_SIZE_BYTES' wide.fuse N=6144 --arch sm_90a --schedule row:threads=192,columns=memory
 expect 0 '41.0 kB of dynamic shared memory where the grid has up to 204 CTAs' explain wide.fuse N=5120 "${in_memory[@]}"
 expect 0 'launch_bounds__(128, 6)' "$root"/examples/layernorm.fuse N=8192 --arch sm_90a --schedule row:threads=128,per_sm=6,cluster=1
 # from how many bytes on rows have a pace
@@ -38,7 +38,7 @@ expect 0 'twice the data that L2 holds, or more,' "$root"/examples/layernorm_bwd
 # so much shared memory that one CTA more has no room, where it is asked for
 expect 0 'reserved only to keep an SM to 11 CTAs' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:limit=11
 expect 0 'reserved only to keep a second CTA off the SM;' "$root"/examples/rmsnorm.fuse N=2048 --arch sm_90a --schedule row:limit=1
-expect 0 '^// shared memory  0 bytes' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:stages=1,reads=1,cluster=1,loop=none
+expect 0 '^// shared memory  0 bytes' "$root"/examples/softmax.fuse N=2048 --arch sm_90a --schedule row:stages=1,reads=1,cluster=1
 expect 0 'at most 11 CTAs an SM' emit "$root"/examples/softmax.fuse N=2048 --arch sm_90a --emit plan --schedule row:limit=11
 echo 'graph g[B = 3, G = 2, C = 5, S = 0](x : bf16[B, G, C, S]) -> (y : f32[G, C]) { y = sum[B, S](x) }' >empty.fuse
 expect 0 's_ = 0' empty.fuse
