@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const double RESOLUTION = 0.995; /* what the model cannot tell apart */
-static const bool UNTIMED = false;      /* whether it chooses groups and registers handed over */
+static const bool UNTIMED = false;      /* whether it chooses what was never timed */
 
 typedef struct {
     Schedule schedule;

@@ -319,6 +319,15 @@ static double beside_slowdown(const Scheduler *s, const Kernel *k)
            (access < 1 ? pow(access, -OF_ACCESS) : 1);
 }
 
+/* ... where a warp's lanes read little of each of many rows. */
+static double narrow_slowdown(const Kernel *k)
+{
+    enum { WHOLE = 64 };
+    static const double NARROW = 0.3;
+    const double run = k->threads_per_row * k->vec * narrowest(k);
+    return k->beside || run >= WHOLE ? 1 : pow(WHOLE / run, NARROW);
+}
+
 /* How long an SM has to do with a CTA's part of a row, for each of the bounds. */
 static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
                        double times[BOUNDS])
@@ -330,7 +339,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
            rate = t->l2_rate / wasted_sectors(s, k);
     double starts = is_persistent(k) ? 0 : t->start * (ALONE + doublings(k->cluster)) / rows;
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
-    const double slower = beside_slowdown(s, k) * short_runs(s, k);
+    const double slower = beside_slowdown(s, k) * short_runs(s, k) * narrow_slowdown(k);
     times[BOUND_BY_MEMORY] =
         (part->traffic + again) / (t->memory_rate * share_of_rate(s, k)) * sms / t->sms * slower;
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
@@ -338,7 +347,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
            warps = (double)ctas * kernel_threads(k) / WARP;
     const bool idles = k->beside || (has_parts(s->g, k) && !k->stages);
     const double busy = t->busy_warps * (idles ? t->busier : 1);
-    times[BOUND_BY_INSTRUCTIONS] = compute * (warps < busy ? busy / warps : 1);
+    times[BOUND_BY_INSTRUCTIONS] = compute * norm(1, busy / warps);
     times[BOUND_BY_WAITS] =
         waiting_time(s, k, times[BOUND_BY_MEMORY] * rows) / ((double)ctas * rows) + starts;
     times[BOUND_BY_MESSAGES] =

@@ -126,9 +126,10 @@ int natural_registers(const Scheduler *s, const Kernel *k)
     double needed =
         add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : kept_results(s, k));
     needed *= doubt(s, k);
-    static const double OF_PLACE = 1.2;
+    static const double OF_PLACE = 0.3, OF_FULL = 2.2;
     const int cap = register_share(s, k, 1);
-    if (has_several_columns(k) && k->vec == 1 && !is_streamed(k)) needed += OF_PLACE * k->tiles;
+    if (has_several_columns(k) && k->vec == 1 && !is_streamed(k))
+        needed += (k->remainder == TILES_FULL ? OF_FULL : OF_PLACE) * k->tiles;
     if (k->beside) needed = beside_registers(s, k, 1.2, 1.2);
     return needed < cap ? (int)needed : cap;
 }
