@@ -206,7 +206,6 @@ START_TEST(what_nothing_has_is_refused)
         "row:convert=bf16",
         "row:threads=64,few=77",
         "grid-stride:threads=64",
-        "row:stages=2",
     };
     choose_program("examples/layernorm.fuse");
     Compilation c = compile_sizes(NULL, 64, 4096, "sm_90a");

@@ -93,22 +93,21 @@ static bool fit_probe(Target *target, const Probe *probe, Plan *plan, double gbp
 }
 
 /* Fits several times over, because each constant is found with the others as they are. A constant
- * that cannot be found in the end stays as it was. */
+ * that cannot be found is again what it was. */
 int fit_constants(Target *target, Plan *const *plans, const double *gbps)
 {
     enum { ROUNDS = 8 };
-    const Target before = *target;
+    Target before = *target;
     int found = 0;
-    for (int round = 1; round <= ROUNDS; round++)
+    for (int round = 0; round < ROUNDS; round++) {
+        found = 0;
         for (int i = 0; i < probe_count; i++) {
-            int key = probes[i].key;
-            bool fits = plans[i] && fit_probe(target, &probes[i], plans[i], gbps[i]);
-            if (round < ROUNDS) continue;
-            if (fits)
-                target->evidence[key] = EVIDENCE_MEASURED;
-            else
-                *target_constant(target, key) = *target_constant((Target *)&before, key);
+            const int key = probes[i].key;
+            const bool fits = plans[i] && fit_probe(target, &probes[i], plans[i], gbps[i]);
+            if (!fits) *target_constant(target, key) = *target_constant(&before, key);
+            target->evidence[key] = fits ? EVIDENCE_MEASURED : before.evidence[key];
             found += fits;
         }
+    }
     return found;
 }

@@ -30,7 +30,8 @@ class Attention(nn.Module):
 
     def forward(self, x):
         batch, length, width = x.shape
-        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        # unbind, not permute: its gradients are stacked where the product's backward pass reads them
+        q, k, v = (t.transpose(1, 2) for t in self.qkv(x).view(batch, length, 3, self.heads, -1).unbind(2))
         return self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape))
 
 

@@ -130,8 +130,7 @@ void amax_finish(
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 8 at a time, from (gridDim.x - 1 - blockIdx.x) * 8, + gridDim.x * 8,
-//                ...
+// rows           a CTA has 8, from (gridDim.x - 1 - blockIdx.x) * 8
 // columns        16 threads a row, each with 4 tiles of 8 adjacent columns, 128 apart
 // arguments      x_M, q_M: strides, in elements
 // workspace      scale_value: f32[1], max[M, N](abs(x)) / 448.0
@@ -151,27 +150,23 @@ void amax_2(
     const float scale = scale_value[0];
 
     // the last rows first: L2 may still have them from the kernel before
-    const long long first_row = (long long)(gridDim.x - 1 - blockIdx.x) * teams;
-    const long long row_step = (long long)gridDim.x * teams;
-    #pragma unroll 1
-    for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
-        // a team without a row reads the first team's, and stores nothing
-        const bool has_row = cta_row + team < M;
-        const long long row = has_row ? cta_row + team : cta_row;
-        vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first_column, N);
-        const Divisor scale_divisor = divisor(scale);
+    const long long cta_row = (long long)(gridDim.x - 1 - blockIdx.x) * teams;
+    // a team without a row reads the first team's, and stores nothing
+    const bool has_row = cta_row + team < M;
+    const long long row = has_row ? cta_row + team : cta_row;
+    vector<bf16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first_column, N);
+    const Divisor scale_divisor = divisor(scale);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step;
+        float q_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            float q_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                q_out[i] = x_ / scale_divisor;
-            }
-            if (has_row)
-                store_vector(q + row * q_M, col, q_out);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            q_out[i] = x_ / scale_divisor;
         }
+        if (has_row)
+            store_vector(q + row * q_M, col, q_out);
     }
 }

@@ -54,13 +54,12 @@ void bias_grad(
         if (row < first_row)
             continue;
         fetch_wait<stages - 1>();    // a thread reads what it has copied itself
-        vector<bf16, vec> dy_v[tiles];
-        read_row(dy_v, current.dy);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
+            const packed<bf16, vec> dy_v = current.dy[t][threadIdx.x];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                const float dy_ = dy_v[t][i];
+                const float dy_ = dy_v[i];
                 db_sum[t][i] += dy_;
             }
         }

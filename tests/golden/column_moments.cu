@@ -7,18 +7,18 @@
 //   mu_squares_partial = mean[M](x_centred * x_centred), over the rows of this CTA
 //
 // launch         1 of 3; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 64), 264), 1)
-// block          128 threads
-// shared memory  73728 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 255 a thread, for 2 CTAs an SM
-// rows           a CTA walks 64 at a time, from blockIdx.x * 64, + gridDim.x * 64, ...; its sums
+// grid           (min(ceil(M / 16), 528), 1)
+// block          256 threads
+// shared memory  32768 bytes, dynamic
+// registers      at most 64 a thread, for 4 CTAs an SM
+// rows           a CTA walks 16 at a time, from blockIdx.x * 16, + gridDim.x * 16, ...; its sums
 //                over rows stay in registers
-// columns        2 threads a row, each with 6 tiles of 8 adjacent columns, 16 apart
+// columns        16 threads a row, each with 8 adjacent columns, or none
 // arguments      x_M: stride, in elements
 // workspace      mu_partial: f32[C] for each CTA of column_moments
 //                mu_shift_partial: f32[C] for each CTA of column_moments
 //                mu_squares_partial: f32[C] for each CTA of column_moments
-extern "C" __global__ __launch_bounds__(128, 2)
+extern "C" __global__ __launch_bounds__(256, 4)
 void column_moments(
     const bf16 *__restrict__ x, long long x_M,
     float *__restrict__ mu_partial,
@@ -26,8 +26,8 @@ void column_moments(
     float *__restrict__ mu_squares_partial,
     long long M) {
     constexpr int C = 96;
-    constexpr int threads_per_row = 2, teams = 64, threads = threads_per_row * teams;
-    constexpr int vec = 8, tiles = 6, step = threads_per_row * vec;
+    constexpr int threads_per_row = 16, teams = 16, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
     const int thread_in_row = threadIdx.x % threads_per_row;
@@ -40,7 +40,7 @@ void column_moments(
     const long long row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 6;
+    constexpr int stages = 8;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
     };
@@ -66,11 +66,12 @@ void column_moments(
         const long long row = has_row ? cta_row + team : cta_row;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
-            const vector<bf16, vec> x_v = current.x[t][threadIdx.x];
+            const int col = first_column + t * step;
+            const packed<bf16, vec> x_v = current.x[t][threadIdx.x];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[i];
-                if (has_row) {
+                if (has_row && col < C) {
                     add_distance(mu_sum[t][i], mu_squares[t][i], x_ - mu_shift[t][i]);
                 }
             }
@@ -81,20 +82,18 @@ void column_moments(
 
     // the next kernel waits, in its wait_for_previous_kernel(), until this one is done
     let_next_kernel_start();
-    // what the teams have summed meets where the ring was: all its copies have been waited for
-    struct Sums {
-        alignas(16) float mu_sum[threads / 32][tiles * step];
-        alignas(16) float mu_squares[threads / 32][tiles * step];
-        alignas(16) float mu_shift[threads / 32][tiles * step];
-        float mu_seen[threads / 32];
-    };
-    Sums &sums = *(Sums *)smem;
-    __syncthreads();
-    leave_moments(sums.mu_sum, sums.mu_squares, sums.mu_shift, sums.mu_seen,
-                  mu_sum, mu_squares, mu_shift, mu_seen);
-    __syncthreads();
-    store_moments<threads, vec>(mu_partial, mu_squares_partial, mu_shift_partial, blockIdx.x * (long long)C,
-                                sums.mu_sum, sums.mu_squares, sums.mu_shift, sums.mu_seen, C);
+    __shared__ float team_scratch[threads / 32 * threads_per_row * vec];
+    settle_columns(mu_sum, mu_squares, mu_seen);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        team_moments<threads, threads_per_row>(team_scratch, mu_sum[t], mu_squares[t], mu_shift[t], mu_seen);
+        if (team == 0)
+            store_aligned(mu_partial + blockIdx.x * (long long)C, first_column + t * step, mu_sum[t], C);
+        if (team == 0)
+            store_aligned(mu_squares_partial + blockIdx.x * (long long)C, first_column + t * step, mu_squares[t], C);
+        if (team == 0)
+            store_aligned(mu_shift_partial + blockIdx.x * (long long)C, first_column + t * step, mu_shift[t], C);
+    }
 }
 
 // column_moments_finish (finish), from column_moments.fuse:2-15
@@ -106,21 +105,21 @@ void column_moments(
 //
 // launch         2 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (ceil(C / 8), 1)
-// block          512 threads
+// block          1024 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 //                reserved only to keep a second CTA off the SM; 0 is correct too, but CTAs that
 //                start early then crowd on the first free SMs
-// registers      at most 128 a thread
+// registers      at most 64 a thread
 // rows           the partials of column_moments, one from each CTA
-// columns        up to 8 for each CTA; 64 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 64), 264)
+// columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn
+// arguments      partials: min(ceil(M / 16), 528)
 // workspace      mu_partial: f32[C] for each CTA of column_moments
 //                mu_shift_partial: f32[C] for each CTA of column_moments
 //                mu_squares_partial: f32[C] for each CTA of column_moments
 //                mu_value: f32[C]
 //                mu_rest_value: f32[C]
 //                number_2_value: f32[C]
-extern "C" __global__ __launch_bounds__(512)
+extern "C" __global__ __launch_bounds__(1024)
 void column_moments_finish(
     const float *__restrict__ acc,
     const float *__restrict__ mu_partial,
@@ -134,7 +133,7 @@ void column_moments_finish(
     float eps,
     long long M,
     int partials) {
-    constexpr int C = 96, width = 8, slices = 64, batch = 5, teams = 64;
+    constexpr int C = 96, width = 8, slices = 128, batch = 5, teams = 16;
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 
@@ -153,7 +152,7 @@ void column_moments_finish(
                                  rows_of_part(M, teams, partials, p + t * slices), mu_shift_partial[item]);
                 }
     }
-    __shared__ float mu_scratch[4][16 * width];
+    __shared__ float mu_scratch[4][32 * width];
     slice_moments<width>(mu_scratch, moments_of(mu_sum, mu_squares, mu_seen, mu_shift));
     if (stores) {
         float mu_ = mu_sum / M;
@@ -177,8 +176,7 @@ void column_moments_finish(
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 32 at a time, from (gridDim.x - 1 - blockIdx.x) * 32, + gridDim.x *
-//                32, ...
+// rows           a CTA has 32, from (gridDim.x - 1 - blockIdx.x) * 32
 // columns        4 threads a row, each with 3 tiles of 8 adjacent columns, 32 apart
 // arguments      x_M, y_M: strides, in elements
 // workspace      mu_value: f32[C], mean[M](x)
@@ -203,39 +201,35 @@ void column_moments_2(
     const int first_column = thread_in_row * vec;
 
     // the last rows first: L2 may still have them from the kernel before
-    const long long first_row = (long long)(gridDim.x - 1 - blockIdx.x) * teams;
-    const long long row_step = (long long)gridDim.x * teams;
-    #pragma unroll 1
-    for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
-        // a team without a row reads the first team's, and stores nothing
-        const bool has_row = cta_row + team < M;
-        const long long row = has_row ? cta_row + team : cta_row;
-        vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first_column, C);
+    const long long cta_row = (long long)(gridDim.x - 1 - blockIdx.x) * teams;
+    // a team without a row reads the first team's, and stores nothing
+    const bool has_row = cta_row + team < M;
+    const long long row = has_row ? cta_row + team : cta_row;
+    vector<bf16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first_column, C);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step;
+        vector<float, vec> gamma_v;
+        load(gamma_v, gamma, col, C);
+        vector<float, vec> mu_value_v;
+        load(mu_value_v, mu_value, col, C);
+        vector<float, vec> mu_rest_value_v;
+        load(mu_rest_value_v, mu_rest_value, col, C);
+        vector<float, vec> number_2_value_v;
+        load(number_2_value_v, number_2_value, col, C);
+        float y_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            vector<float, vec> gamma_v;
-            load(gamma_v, gamma, col, C);
-            vector<float, vec> mu_value_v;
-            load(mu_value_v, mu_value, col, C);
-            vector<float, vec> mu_rest_value_v;
-            load(mu_rest_value_v, mu_rest_value, col, C);
-            vector<float, vec> number_2_value_v;
-            load(number_2_value_v, number_2_value, col, C);
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float gamma_ = gamma_v[i];
-                const float mu = mu_value_v[i];
-                const float x_centred = x_ - mu;
-                const float mu_rest = mu_rest_value_v[i];
-                const float rsqrt_value = number_2_value_v[i];
-                y_out[i] = (x_centred - mu_rest) * rsqrt_value * gamma_;
-            }
-            if (has_row)
-                store_vector(y + row * y_M, col, y_out);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float gamma_ = gamma_v[i];
+            const float mu = mu_value_v[i];
+            const float x_centred = x_ - mu;
+            const float mu_rest = mu_rest_value_v[i];
+            const float rsqrt_value = number_2_value_v[i];
+            y_out[i] = (x_centred - mu_rest) * rsqrt_value * gamma_;
         }
+        if (has_row)
+            store_vector(y + row * y_M, col, y_out);
     }
 }

@@ -75,7 +75,7 @@ void mean_cross_entropy(
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 16 at a time, from blockIdx.x * 16, + gridDim.x * 16, ...
+// rows           a CTA has 16, from blockIdx.x * 16
 // columns        8 threads a row, each with 10 tiles of 4 adjacent columns, 32 apart, the last not
 //                full
 // arguments      x_M, dx_M: strides, in elements
@@ -98,56 +98,52 @@ void mean_cross_entropy_2(
     const int first_column = thread_in_row * vec;
     const long long counted = counted_value[0];
 
-    const long long first_row = (long long)blockIdx.x * teams;
-    const long long row_step = (long long)gridDim.x * teams;
-    #pragma unroll 1
-    for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
-        // a team without a row reads the first team's, and stores nothing
-        const bool has_row = cta_row + team < M;
-        const long long row = has_row ? cta_row + team : cta_row;
-        const long long label_ = label[row];
-        const bool counts = label_ != 3;
-        vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first_column, N);
-        float m = -infinity();
-        float s_ = 0;
-        float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
-        const int label_at = as_column(label_);
-        if (thread_in_row == 0 && label_at >= 0 && label_at < N)
-            row_sum += (float)x[row * x_M + label_at];
+    const long long cta_row = (long long)blockIdx.x * teams;
+    // a team without a row reads the first team's, and stores nothing
+    const bool has_row = cta_row + team < M;
+    const long long row = has_row ? cta_row + team : cta_row;
+    const long long label_ = label[row];
+    const bool counts = label_ != 3;
+    vector<bf16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first_column, N);
+    float m = -infinity();
+    float s_ = 0;
+    float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
+    const int label_at = as_column(label_);
+    if (thread_in_row == 0 && label_at >= 0 && label_at < N)
+        row_sum += (float)x[row * x_M + label_at];
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step;
+        float m_of[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            float m_of[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                m_of[i] = has_row && col < N ? x_ : -infinity();
-            }
-            online_add(m, s_, m_of);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            m_of[i] = has_row && col < N ? x_ : -infinity();
         }
-        lanes_reduce<threads_per_row>(online_of(m, s_), sum_of(row_sum));
-        online_end(m, s_);
-
-        const float inverse_s_ = quick_inverse(s_);
-        const float each = m + logf(s_) - row_sum;
-        const Divisor widened_divisor = divisor((float)counted);
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            float dx_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float e = quick_exp(x_ - m);
-                dx_out[i] = (counts ? e * inverse_s_ - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
-            }
-            if (has_row)
-                store_row(dx + row * dx_M, col, dx_out, N);
-        }
-        if (thread_in_row == 0 && has_row)
-            number_1_value[row] = counts ? each : 0.0f;
+        online_add(m, s_, m_of);
     }
+    lanes_reduce<threads_per_row>(online_of(m, s_), sum_of(row_sum));
+    online_end(m, s_);
+
+    const float inverse_s_ = quick_inverse(s_);
+    const float each = m + logf(s_) - row_sum;
+    const Divisor widened_divisor = divisor((float)counted);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step;
+        float dx_out[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float e = quick_exp(x_ - m);
+            dx_out[i] = (counts ? e * inverse_s_ - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
+        }
+        if (has_row)
+            store_row(dx + row * dx_M, col, dx_out, N);
+    }
+    if (thread_in_row == 0 && has_row)
+        number_1_value[row] = counts ? each : 0.0f;
 }
 
 // mean_cross_entropy_3 (row), from late.fuse:2-18

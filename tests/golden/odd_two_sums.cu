@@ -9,14 +9,14 @@
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (2 * min(M, 66), 1)
-// block          448 threads: 416 compute, one warp copies
+// block          800 threads: 768 compute, one warp copies
 // cluster        2 CTAs, an attribute of the launch
-// shared memory  152064 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 144 a thread
+// shared memory  148992 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 80 a thread
 // rows           a cluster walks blockIdx.x / 2, + gridDim.x / 2, ...; its sums over rows stay in
 //                registers
-// columns        a slice of 6144 for each CTA of a cluster; 416 threads a slice, each with 15
-//                columns, 416 apart
+// columns        a slice of 6144 for each CTA of a cluster; 768 threads a slice, each with 8
+//                columns, 768 apart
 //                reads whole blocks of 16 bytes: up to 15 bytes before and behind a row
 // arguments      x_M, dy_M, dx_M: strides, in elements
 //                interval: ns between two rows that a cluster asks for; 0 is always correct, and
@@ -24,7 +24,7 @@
 //                78329 * min(M, 66) / (0.92 * peak memory bandwidth in bytes/ns) is faster
 // workspace      dw_partial: f32[N] for each cluster of odd_two_sums
 //                db_partial: f32[N] for each cluster of odd_two_sums
-extern "C" __global__ __launch_bounds__(448, 1)
+extern "C" __global__ __launch_bounds__(800, 1)
 void odd_two_sums(
     const bf16 *__restrict__ x, long long x_M,
     const bf16 *__restrict__ dy, long long dy_M,
@@ -35,8 +35,8 @@ void odd_two_sums(
     unsigned interval) {
     constexpr int N = 12287;
     constexpr int cluster = 2, slice = 6144;    // CTAs that share a row, columns of each
-    constexpr int threads = 416;
-    constexpr int vec = 1, tiles = 15, step = threads * vec;
+    constexpr int threads = 768;
+    constexpr int vec = 1, tiles = 8, step = threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
     const int slice_begin = blockIdx.x % cluster * slice;

@@ -16,7 +16,7 @@
 // grid           (2 * min(M, 66), 1)
 // block          288 threads: 256 compute, one warp copies
 // cluster        2 CTAs, an attribute of the launch
-// shared memory  172032 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// shared memory  147456 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 // registers      at most 224 a thread
 // rows           a cluster walks blockIdx.x / 2, + gridDim.x / 2, ...; its sums over rows stay in
 //                registers
@@ -50,13 +50,12 @@ void paced(
     const int local_column = thread_in_row * vec, first_column = slice_begin + local_column;
     __shared__ float scratch[1][2][2 * (threads / 32)];
     __shared__ Exchange<float, 2, cluster> exchange;
-    int sent = 0, collected = 0;
-    int parity = 0;
+    int round = 0;    // of the exchange
     exchange_init(exchange);
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
 
     // one warp copies rows into a ring of stages, the others compute
-    constexpr int stages = 7;
+    constexpr int stages = 6;
     struct Stage {
         alignas(128) bf16 x[slice];
         alignas(128) bf16 dy[slice];
@@ -97,45 +96,12 @@ void paced(
     long long next = first_row;
     float mean_next = arrived(next < M ? (float)mean[next] : 0);
     float rstd_next = arrived(next < M ? (float)rstd[next] : 0);
-    const auto finish_row = [&](int stage, long long row, float mean_, float rstd_) {
-        const Stage &current = ring[stage];
-        float c1;
-        float c2;
-        cluster_collect(exchange, collected, sum_of(c1), sum_of(c2));
-        c1 /= N;
-        c2 /= N;
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            const packed<bf16, vec> x_v = vector_at<vec>(current.x, local_column + t * step);
-            const packed<bf16, vec> dy_v = vector_at<vec>(current.dy, local_column + t * step);
-            float dx_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[i];
-                const float dy_ = dy_v[i];
-                const float gamma_ = gamma_v[t][i];
-                const float xhat = (x_ - mean_) * rstd_;
-                const float wdy = dy_ * gamma_;
-                dx_out[i] = (wdy - xhat * c1 - c2) * rstd_;
-            }
-            store_row(dx + row * dx_M, col, dx_out, N);
-        }
-        release(empty[stage]);
-    };
-    int last = -1;    // the stage of the row before, whose last phase is still to come
-    long long last_row = 0;
-    float last_mean_ = 0;
-    float last_rstd_ = 0;
     #pragma unroll 1
     for (long long row = first_row; row < M; row += row_step) {
         barrier_wait(full[stage], stage_parity);
         const Stage &current = ring[stage];
         const float mean_ = mean_next;
         const float rstd_ = rstd_next;
-        next += row_step;
-        mean_next = next < M ? (float)mean[next] : 0;
-        rstd_next = next < M ? (float)rstd[next] : 0;
         float c1 = 0;
         float c2 = 0;
         #pragma unroll
@@ -155,22 +121,36 @@ void paced(
                 dbeta_sum[t][i] += dy_;
             }
         }
-        row_post<threads>(scratch, parity, sum_of(c1), sum_of(c2));
-        if (last >= 0)
-            finish_row(last, last_row, last_mean_, last_rstd_);
-        row_collect<threads>(scratch, parity, sum_of(c1), sum_of(c2));
-        cluster_send(exchange, sent, sum_of(c1), sum_of(c2));
-        last = stage;
-        last_row = row;
-        last_mean_ = mean_;
-        last_rstd_ = rstd_;
+        next += row_step;
+        mean_next = next < M ? (float)mean[next] : 0;
+        rstd_next = next < M ? (float)rstd[next] : 0;
+        cluster_reduce<threads>(scratch, exchange, round, sum_of(c1), sum_of(c2));
+        c1 /= N;
+        c2 /= N;
+
+        #pragma unroll
+        for (int t = 0; t < tiles; t++) {
+            const int col = first_column + t * step;
+            const packed<bf16, vec> x_v = vector_at<vec>(current.x, local_column + t * step);
+            const packed<bf16, vec> dy_v = vector_at<vec>(current.dy, local_column + t * step);
+            float dx_out[vec];
+            #pragma unroll
+            for (int i = 0; i < vec; i++) {
+                const float x_ = x_v[i];
+                const float dy_ = dy_v[i];
+                const float gamma_ = gamma_v[t][i];
+                const float xhat = (x_ - mean_) * rstd_;
+                const float wdy = dy_ * gamma_;
+                dx_out[i] = (wdy - xhat * c1 - c2) * rstd_;
+            }
+            store_row(dx + row * dx_M, col, dx_out, N);
+        }
+        release(empty[stage]);
         if (++stage == stages) {
             stage = 0;
             stage_parity ^= 1;
         }
     }
-    if (last >= 0)
-        finish_row(last, last_row, last_mean_, last_rstd_);
 
     // the next kernel waits, in its wait_for_previous_kernel(), until this one is done
     let_next_kernel_start();

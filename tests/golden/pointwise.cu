@@ -10,7 +10,7 @@
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 32 at a time, from blockIdx.x * 32, + gridDim.x * 32, ...
+// rows           a CTA has 32, from blockIdx.x * 32
 // columns        4 threads a row, each with 3 tiles of 8 adjacent columns, 32 apart
 // arguments      x_M, y_M: strides, in elements
 extern "C" __global__ __launch_bounds__(128)
@@ -30,27 +30,23 @@ void scale_shift(
     vector<float, vec> b_v[tiles];
     load_columns<step>(b_v, b, first_column, N);
 
-    const long long first_row = (long long)blockIdx.x * teams;
-    const long long row_step = (long long)gridDim.x * teams;
-    #pragma unroll 1
-    for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
-        // a team without a row reads the first team's, and stores nothing
-        const bool has_row = cta_row + team < M;
-        const long long row = has_row ? cta_row + team : cta_row;
-        vector<f16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first_column, N);
+    const long long cta_row = (long long)blockIdx.x * teams;
+    // a team without a row reads the first team's, and stores nothing
+    const bool has_row = cta_row + team < M;
+    const long long row = has_row ? cta_row + team : cta_row;
+    vector<f16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first_column, N);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step;
+        float y_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float b_ = b_v[t][i];
-                y_out[i] = a * x_ + b_;
-            }
-            if (has_row)
-                store_vector(y + row * y_M, col, y_out);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float b_ = b_v[t][i];
+            y_out[i] = a * x_ + b_;
         }
+        if (has_row)
+            store_vector(y + row * y_M, col, y_out);
     }
 }

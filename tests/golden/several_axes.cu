@@ -10,7 +10,7 @@
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...
+// rows           a CTA has 4, from blockIdx.x * 4
 // columns        32 threads a row, each with 4 tiles of 8 adjacent columns, 256 apart
 //                col counts C * S; a vector lies along S
 // arguments      x_B, x_C, y_B, y_C: strides, in elements
@@ -29,39 +29,37 @@ void several_axes(
     const int lane = threadIdx.x % threads_per_row;
     const int first_column = lane * vec;
 
-    const long long first_row = (long long)blockIdx.x * teams + team;
-    const long long row_step = (long long)gridDim.x * teams;
-    #pragma unroll 1
-    for (long long row = first_row; row < B; row += row_step) {
-        vector<bf16, vec> x_v[tiles];
+    const long long row = (long long)blockIdx.x * teams + team;
+    if (row >= B)
+        return;
+    vector<bf16, vec> x_v[tiles];
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step, s_ = col % S, c = col / S;
+        load_once(x_v[t], x + row * x_B + c * x_C + s_, 0, columns - col);
+    }
+    float row_mean = 0;    // mean[C, S](x)
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step, s_ = col % S, c = col / S;
-            load_once(x_v[t], x + row * x_B + c * x_C + s_, 0, columns - col);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            row_mean += x_;
         }
-        float row_mean = 0;    // mean[C, S](x)
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                row_mean += x_;
-            }
-        }
-        lanes_reduce<threads_per_row>(sum_of(row_mean));
-        row_mean /= (C * S);
+    }
+    lanes_reduce<threads_per_row>(sum_of(row_mean));
+    row_mean /= (C * S);
 
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step, s_ = col % S, c = col / S;
+        const float gamma_ = gamma[c];
+        float y_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step, s_ = col % S, c = col / S;
-            const float gamma_ = gamma[c];
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                y_out[i] = (x_ - row_mean) * gamma_;
-            }
-            store_vector(y + row * y_B + c * y_C + s_, 0, y_out);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            y_out[i] = (x_ - row_mean) * gamma_;
         }
+        store_vector(y + row * y_B + c * y_C + s_, 0, y_out);
     }
 }

@@ -14,7 +14,7 @@
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 128 at a time, from blockIdx.x * 128, + gridDim.x * 128, ...
+// rows           a CTA has 128, from blockIdx.x * 128
 // columns        one thread a row, each with 4 tiles of 4 adjacent columns, 4 apart
 //                col counts I * J; a vector lies along J
 // arguments      x_T, x_I, y_T, y_I: strides, in elements
@@ -32,73 +32,69 @@ void small_matrix(
     const int thread_in_row = threadIdx.x % threads_per_row;
     const int first_column = thread_in_row * vec;
 
-    const long long first_row = (long long)blockIdx.x * teams;
-    const long long row_step = (long long)gridDim.x * teams;
-    #pragma unroll 1
-    for (long long cta_row = first_row; cta_row < T; cta_row += row_step) {
-        // a team without a row reads the first team's, and stores nothing
-        const bool has_row = cta_row + team < T;
-        const long long row = has_row ? cta_row + team : cta_row;
-        vector<float, vec> x_v[tiles];
+    const long long cta_row = (long long)blockIdx.x * teams;
+    // a team without a row reads the first team's, and stores nothing
+    const bool has_row = cta_row + team < T;
+    const long long row = has_row ? cta_row + team : cta_row;
+    vector<float, vec> x_v[tiles];
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step, j = col % J, i_ = col / J;
+        load_once(x_v[t], x + row * x_T + i_ * x_I + j, 0, columns - col);
+    }
+    float row_max = -infinity();    // max[I, J](x)
+    float row_sum = 0;    // sum[I, J](e)
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        float row_max_of[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step, j = col % J, i_ = col / J;
-            load_once(x_v[t], x + row * x_T + i_ * x_I + j, 0, columns - col);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            row_max_of[i] = has_row ? x_ : -infinity();
         }
-        float row_max = -infinity();    // max[I, J](x)
-        float row_sum = 0;    // sum[I, J](e)
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            float row_max_of[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                row_max_of[i] = has_row ? x_ : -infinity();
-            }
-            online_add(row_max, row_sum, row_max_of);
-        }
-        online_end(row_max, row_sum);
+        online_add(row_max, row_sum, row_max_of);
+    }
+    online_end(row_max, row_sum);
 
-        const float inverse_row_sum = quick_inverse(row_sum);
-        float part_sum[tiles] = {};    // sum[J](a)
-        float a[tiles][vec];    // for later phases
+    const float inverse_row_sum = quick_inverse(row_sum);
+    float part_sum[tiles] = {};    // sum[J](a)
+    float a[tiles][vec];    // for later phases
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float e = quick_exp(x_ - row_max);
-                a[t][i] = e * inverse_row_sum;
-                if (has_row) {
-                    part_sum[t] += a[t][i];
-                }
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float e = quick_exp(x_ - row_max);
+            a[t][i] = e * inverse_row_sum;
+            if (has_row) {
+                part_sum[t] += a[t][i];
             }
         }
+    }
 
-        float part_sum2[vec] = {};    // sum[I](b)
-        float b[tiles][vec];    // for later phases
+    float part_sum2[vec] = {};    // sum[I](b)
+    float b[tiles][vec];    // for later phases
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const Divisor total_divisor = divisor(part_sum[t] + 1e-06f);
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const Divisor total_divisor = divisor(part_sum[t] + 1e-06f);
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                b[t][i] = a[t][i] / total_divisor;
-                if (has_row) {
-                    part_sum2[i] += b[t][i];
-                }
+        for (int i = 0; i < vec; i++) {
+            b[t][i] = a[t][i] / total_divisor;
+            if (has_row) {
+                part_sum2[i] += b[t][i];
             }
         }
+    }
 
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step, j = col % J, i_ = col / J;
+        float y_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step, j = col % J, i_ = col / J;
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                y_out[i] = b[t][i] / (part_sum2[i] + 1e-06f);
-            }
-            if (has_row)
-                store_vector(y + row * y_T + i_ * y_I + j, 0, y_out);
+        for (int i = 0; i < vec; i++) {
+            y_out[i] = b[t][i] / (part_sum2[i] + 1e-06f);
         }
+        if (has_row)
+            store_vector(y + row * y_T + i_ * y_I + j, 0, y_out);
     }
 }

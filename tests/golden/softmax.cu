@@ -296,7 +296,7 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...
+// rows           a CTA has 4, from blockIdx.x * 4
 // columns        32 threads a row, each with 4 tiles of 8 adjacent columns, 256 apart, the last not
 //                full
 // arguments      x_M, y_M: strides, in elements
@@ -313,40 +313,38 @@ void softmax_rows(
     const int lane = threadIdx.x % threads_per_row;
     const int first_column = lane * vec;
 
-    const long long first_row = (long long)blockIdx.x * teams + team;
-    const long long row_step = (long long)gridDim.x * teams;
-    #pragma unroll 1
-    for (long long row = first_row; row < M; row += row_step) {
-        vector<bf16, vec> x_v[tiles];
-        load_row<step>(x_v, x + row * x_M, first_column, N);
-        float row_max = -infinity();    // max[N](x)
-        float row_sum = 0;    // sum[N](e)
+    const long long row = (long long)blockIdx.x * teams + team;
+    if (row >= M)
+        return;
+    vector<bf16, vec> x_v[tiles];
+    load_row<step>(x_v, x + row * x_M, first_column, N);
+    float row_max = -infinity();    // max[N](x)
+    float row_sum = 0;    // sum[N](e)
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step;
+        float row_max_of[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            float row_max_of[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                row_max_of[i] = col < N ? x_ : -infinity();
-            }
-            online_add(row_max, row_sum, row_max_of);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            row_max_of[i] = col < N ? x_ : -infinity();
         }
-        lanes_reduce<threads_per_row>(online_of(row_max, row_sum));
-        online_end(row_max, row_sum);
+        online_add(row_max, row_sum, row_max_of);
+    }
+    lanes_reduce<threads_per_row>(online_of(row_max, row_sum));
+    online_end(row_max, row_sum);
 
-        const float inverse_row_sum = quick_inverse(row_sum);
+    const float inverse_row_sum = quick_inverse(row_sum);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step;
+        float y_out[vec];
         #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            float y_out[vec];
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                const float e = quick_exp(x_ - row_max);
-                y_out[i] = e * inverse_row_sum;
-            }
-            store_row(y + row * y_M, col, y_out, N);
+        for (int i = 0; i < vec; i++) {
+            const float x_ = x_v[t][i];
+            const float e = quick_exp(x_ - row_max);
+            y_out[i] = e * inverse_row_sum;
         }
+        store_row(y + row * y_M, col, y_out, N);
     }
 }
