@@ -177,12 +177,19 @@ void declare_received(Emitter *e, int phase)
     }
 }
 
+/* Whether a row's threads need not meet for it: those of a block do, or each thread has all. */
+static bool meets_none(const Emitter *e, Node n)
+{
+    return threads_of_block(e, n) || has_whole_parts(e->g, e->k, &e->plan->analysis->sizes, n);
+}
+
 static const char *list_parts(Emitter *e, int phase, bool received)
 {
     NameList calls = {0};
     for (int i = 0; i < e->k->inner_count; i++) {
         Node n = e->k->inner[i].node;
-        if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id && !threads_of_block(e, n))
+        if (is_part(e, n) && meets_none(e, n)) continue;
+        if (e->k->inner[i].phase == phase && !e->k->inner[i].partner.id)
             *list_push(e->arena, &calls) = part_call(e, n, node_name(e, n), received);
     }
     return join(e->arena, &calls, ", ");

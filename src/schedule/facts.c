@@ -146,12 +146,15 @@ bool is_stored_row(const Store *store)
 
 /* ---- parts of a row ---- */
 
-/* Where the fastest axis is no longer than a vector, tiles step along the others alone. */
+/* Where the fastest axis is no longer than a vector, or than those of a row's threads, tiles step along
+ * the others alone. */
 unsigned footprint_of(const Kernel *k, const Sizes *sizes, AxisSet axes)
 {
     const AxisSet fastest = k->columns ? (AxisSet)1 << fastest_column(k) : 0;
     AxisSet stepped = axes & k->columns;
-    if (k->beside || axes_size(sizes, fastest) == k->vec) stepped &= ~fastest;
+    const int64_t length = axes_size(sizes, fastest);
+    if (k->beside || length == k->vec || length == (int64_t)k->vec * k->threads_per_row)
+        stepped &= ~fastest;
     return (stepped ? ALONG_TILES : 0) | (axes & fastest ? ALONG_VECTOR : 0);
 }
 
@@ -167,6 +170,12 @@ int block_threads(const Graph *g, const Kernel *k, const Sizes *sizes, Node redu
     const AxisSet reduced = node(g, reduction)->reduced;
     if (!(reduced >> fastest_column(k) & 1)) return 0;
     return (int)(axes_size(sizes, reduced) / k->vec);
+}
+
+bool has_whole_parts(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction)
+{
+    const int64_t left = axes_size(sizes, k->columns & ~node(g, reduction)->reduced);
+    return left == (int64_t)k->vec * k->threads_per_row && k->cluster == 1;
 }
 
 int block_lanes(const Kernel *k, int threads)

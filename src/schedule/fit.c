@@ -225,7 +225,8 @@ static const char *find_part_misfit(const Scheduler *s, const Kernel *k)
         const Node n = k->inner[i].node;
         const AxisSet left = k->columns & ~node(s->g, n)->reduced;
         const bool strided = reduces_part(s->g, k, n) && !block_threads(s->g, k, &s->a->sizes, n);
-        if (strided && axes_size(&s->a->sizes, left) != k->vec)
+        const bool whole = has_whole_parts(s->g, k, &s->a->sizes, n);
+        if (strided && !whole && axes_size(&s->a->sizes, left) != k->vec)
             return "vec: the rest of a row must be whole vectors";
     }
     return NULL;

@@ -442,6 +442,9 @@ bool has_parts(const Graph *g, const Kernel *k); /* such reductions */
 /* Threads whose vectors make a block; 0: the reduction takes a column of each block, and meets in
  * all threads of the row. */
 int block_threads(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction);
+/* Whether a thread has all of a part that is reduced along other axes than the fastest: what is left has
+ * a vector for each thread of the row. */
+bool has_whole_parts(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction);
 /* Of those, neighbouring lanes that shuffles join: a power of two. Where they are not all, the
  * others' sums meet in shared memory, in so many places a team. */
 int block_lanes(const Kernel *k, int threads);

@@ -52,7 +52,7 @@ static double passing_vectors(const Kernel *k)
  * a loop has addresses; and what is computed of many values has all of them at hand. */
 static double add_more(const Scheduler *s, const Kernel *k)
 {
-    enum { COORDINATES = 14, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 48, UNKNOWN = 22 };
+    enum { COORDINATES = 14, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 12, UNKNOWN = 22 };
     static const double ELEMENT = 0.6, OPERATION = 1.0, SINGLE = -1.3;
     double more = 0, values = (element_operations(s, k) - SIMPLE) * OPERATION;
     if (has_several_columns(k))
