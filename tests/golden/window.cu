@@ -11,12 +11,12 @@
 //   e    = exp(s - m)
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (ceil((B * H * Q) / 4), 1)
+// grid           (ceil((B * H * Q) / 8), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA has 4, from blockIdx.x * 4
-// columns        32 threads a row, each with 4 tiles of 8 adjacent columns, 256 apart
+// rows           a CTA has 8, from blockIdx.x * 8
+// columns        16 threads a row, each with 8 tiles of 8 adjacent columns, 128 apart
 // arguments      x_B, x_H, x_Q, y_B, y_H, y_Q: strides, in elements
 extern "C" __global__ __launch_bounds__(128)
 void window_softmax(
@@ -26,17 +26,18 @@ void window_softmax(
     float scale, long long window,
     long long B, long long H, long long Q) {
     constexpr int K = 1024;
-    constexpr int threads_per_row = 32, teams = 4;
-    constexpr int vec = 8, tiles = 4, step = threads_per_row * vec;
+    constexpr int threads_per_row = 16, teams = 8;
+    constexpr int vec = 8, tiles = 8, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
-    const int lane = threadIdx.x % threads_per_row;
-    const int first_column = lane * vec;
+    const int thread_in_row = threadIdx.x % threads_per_row;
+    const int first_column = thread_in_row * vec;
 
     const long long rows = B * H * Q;
-    const long long row = (long long)blockIdx.x * teams + team;
-    if (row >= rows)
-        return;
+    const long long cta_row = (long long)blockIdx.x * teams;
+    // a team without a row reads the first team's, and stores nothing
+    const bool has_row = cta_row + team < rows;
+    const long long row = has_row ? cta_row + team : cta_row;
     long long rest, q;
     split(row, Q, rest, q);
     long long b, h;
@@ -58,7 +59,9 @@ void window_softmax(
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
             const float s_ = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
-            row_max = max_nan(row_max, s_);
+            if (has_row) {
+                row_max = max_nan(row_max, s_);
+            }
         }
     }
     lanes_reduce<threads_per_row>(max_of(row_max));
@@ -75,12 +78,15 @@ void window_softmax(
                 const float x_ = widen_again(x_v[t], i);
                 const float s_ = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
                 const float e = expf(s_ - m);
-                row_sum += e;
+                if (has_row) {
+                    row_sum += e;
+                }
             }
         } else if (e_outside != 0) {
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                row_sum += e_outside;
+                if (has_row)
+                    row_sum += e_outside;
             }
         }
     }
@@ -107,6 +113,7 @@ void window_softmax(
                 y_out[i] = y_outside;
             }
         }
-        store_vector(y + b * y_B + h * y_H + q * y_Q, col, y_out);
+        if (has_row)
+            store_vector(y + b * y_B + h * y_H + q * y_Q, col, y_out);
     }
 }
