@@ -290,7 +290,8 @@ END_TEST
 START_TEST(groups_hide_waits)
 {
     choose_program("examples/softmax.fuse");
-    const Estimate one = estimate_of("warp-specialized:threads=128,stages=6,per_sm=1", 8192),
+    const Estimate one =
+                       estimate_of("warp-specialized:threads=128,stages=6,per_sm=1,groups=1", 8192),
                    two =
                        estimate_of("warp-specialized:threads=128,stages=6,per_sm=1,groups=2", 8192);
     ck_assert_msg(two.gbps > 1.3 * one.gbps, "%f %f", one.gbps, two.gbps);

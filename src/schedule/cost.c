@@ -345,7 +345,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
     double compute = row_instructions(s, k) * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
-    const bool idles = k->beside || (has_parts(s->g, k) && !k->stages);
+    const bool idles = k->beside || has_parts(s->g, k);
     const double busy = t->busy_warps * (idles ? t->busier : 1);
     times[BOUND_BY_INSTRUCTIONS] = compute * norm(1, busy / warps);
     times[BOUND_BY_WAITS] =

@@ -48,11 +48,20 @@ static double passing_vectors(const Kernel *k)
     return registers;
 }
 
+/* What is kept takes the place of the row's elements, which only the first phase reads. */
+static double beyond_rows(const Kernel *k, double kept)
+{
+    double rows, columns;
+    find_held(k, &rows, &columns);
+    const double held = rows * k->vec * k->tiles;
+    return kept > held ? kept - held : 0;
+}
+
 /* Where columns are of several axes each has a coordinate, and every vector others; what is read in
  * a loop has addresses; and what is computed of many values has all of them at hand. */
 static double add_more(const Scheduler *s, const Kernel *k)
 {
-    enum { COORDINATES = 14, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 12, UNKNOWN = 22 };
+    enum { COORDINATES = 6, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 12, UNKNOWN = 22 };
     static const double ELEMENT = 0.6, OPERATION = 1.0, SINGLE = -1.3;
     double more = 0, values = (element_operations(s, k) - SIMPLE) * OPERATION;
     if (has_several_columns(k))
@@ -62,7 +71,7 @@ static double add_more(const Scheduler *s, const Kernel *k)
     if (k->vec == 1 && k->accumulator_count)
         more += GROUPS + (has_several_columns(k) ? 0 : SINGLE * k->tiles);
     if (!s->fitted) more += UNKNOWN; /* what ptxas does for it */
-    more += passing_vectors(k) + kept_registers(s, k);
+    more += passing_vectors(k) + beyond_rows(k, kept_registers(s, k));
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
 }
 

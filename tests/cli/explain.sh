@@ -63,7 +63,7 @@ echo 'graph g[M = 64, N = 64](x : f32[M, N]) -> (mu : f32[N], y : f32[M, N]) { m
  y = x - mu }' >centred.fuse
 expect 0 'computes mu, y$' explain centred.fuse
 grep -q 'mu, mu' stdout && fail 'explain: a result is named twice'
-expect 0 'column vectors are read with the row, into registers' explain "$root/tests/cases/wide_weights.fuse" N=12288 --arch sm_90a --schedule row:columns=registers,stages=1,loop=none
+expect 0 'column vectors are read with the row, into registers' explain "$root/tests/cases/wide_weights.fuse" N=12288 --arch sm_90a --schedule row:columns=registers,stages=1
 expect 0 '"rows": 2, "cluster": 1, "threads_per_row": 256,' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --schedule grid-stride:threads=256,rows=2 --json
 expect 0 '^?: the model was not fitted on these: it has sums that keep row axes' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a --candidates
 expect 0 'where x is not read: 25 % is left where window has its default' explain "$root"/tests/golden/window.fuse --arch sm_90a
