@@ -9,16 +9,16 @@
 //   y     = x * rsqrt(mean[G, K](x * x) + 1e-6) * gamma
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(M, 1056), 1)
+// grid           (min(M, 2112), 1)
 // block          64 threads
-// shared memory  4096 bytes, dynamic
-// registers      at most 128 a thread, for 8 CTAs an SM
+// shared memory  6144 bytes, dynamic
+// registers      at most 64 a thread, for 16 CTAs an SM
 // rows           a CTA walks blockIdx.x, + gridDim.x, ...
 // columns        64 threads a row, each with 2 tiles of 8 adjacent columns, 512 apart, the last not
 //                full
 //                col counts G * K; a vector lies along K
 // arguments      x_M, x_G, gamma_G, q_M, q_G, scale_M: strides, in elements
-extern "C" __global__ __launch_bounds__(64, 8)
+extern "C" __global__ __launch_bounds__(64, 16)
 void block_scales(
     const bf16 *__restrict__ x, long long x_M, long long x_G,
     const bf16 *__restrict__ gamma, long long gamma_G,
@@ -35,12 +35,6 @@ void block_scales(
     const int first_column = thread_in_row * vec;
     __shared__ float scratch[1][2][threads / 32];
     int parity = 0;
-    vector<bf16, vec> gamma_v[tiles];
-    #pragma unroll
-    for (int t = 0; t < tiles; t++) {
-        const int col = first_column + t * step, k = col % K, g = col / K;
-        load(gamma_v[t], gamma + g * gamma_G + k, 0, columns - col);
-    }
 
     const long long first_row = blockIdx.x, row_step = gridDim.x;
 
@@ -51,6 +45,16 @@ void block_scales(
     };
     alignas(128) extern __shared__ uint4 smem[];
     Stage *const ring = (Stage *)smem;
+    struct Columns {
+        vector<bf16, vec> gamma[tiles][threads];
+    };
+    Columns &held = *(Columns *)(ring + stages);
+    #pragma unroll
+    for (int t = 0; t < tiles; t++) {
+        const int col = first_column + t * step, k = col % K, g = col / K;
+        fetch_vector(held.gamma[t][threadIdx.x], gamma + g * gamma_G + k, columns - col);
+    }
+    fetch_commit();
     const auto fetch = [&](Stage &into, long long row) {
         if (row < M) {
             #pragma unroll
@@ -95,10 +99,11 @@ void block_scales(
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step;
+            const packed<bf16, vec> gamma_v = held.gamma[t][threadIdx.x];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                const float gamma_ = gamma_v[t][i];
+                const float gamma_ = gamma_v[i];
                 const float y = x_ * rsqrt_value * gamma_;
                 if (col < columns) {
                     part_max[t] = max_nan(part_max[t], fabsf(y));
@@ -110,13 +115,14 @@ void block_scales(
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step, k = col % K, g = col / K;
+            const packed<bf16, vec> gamma_v = held.gamma[t][threadIdx.x];
             const float scale_ = quotient(max_nan(part_max[t], 0.0001f), 448.0f);
             const Divisor scale_divisor = divisor(scale_);
             float q_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                const float gamma_ = gamma_v[t][i];
+                const float gamma_ = gamma_v[i];
                 const float y = x_ * rsqrt_value * gamma_;
                 q_out[i] = y / scale_divisor;
             }
