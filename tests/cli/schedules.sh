@@ -15,7 +15,7 @@ expect 0 '__global__' one.fuse N=256 --schedule row:groups=1
 expect 0 'a copy warp fills the ring; 2 groups of 6 warps take its rows in turn' explain "$root"/examples/rmsnorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:threads=192,groups=2
 also "after the last row 2 teams add their sums in the ring's memory"
 expect 0 'the copy warp hands registers over' explain "$root"/examples/rmsnorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:threads=256,registers=1
-expect 2 'registers: 192 threads compute, and whole warpgroups of 128 must' explain "$root"/examples/rmsnorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:threads=192,registers=1
+expect 2 'registers: 192 threads compute, and whole warpgroups of 128 must' explain "$root"/examples/rmsnorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:threads=192,groups=1,registers=1
 expect 2 'registers: only the copy warp of the family warp-specialized hands them over' explain "$root"/examples/layernorm.fuse N=4096 --arch sm_90a --schedule row:registers=1
 expect 2 'registers: warps of sm_120a cannot hand them over' explain "$root"/examples/layernorm_bwd.fuse N=4096 --arch rtx5090 --schedule warp-specialized:registers=1
 expect 2 'registers: the only value is 1' explain "$root"/examples/layernorm_bwd.fuse N=4096 --arch sm_90a --schedule warp-specialized:registers=2

@@ -19,6 +19,7 @@ expect 0 'for sm_90a (h200) with 132 SMs' explain "$root"/examples/layernorm_bwd
 expect 0 'for sm_90a (h200) with 132 SMs' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --memory 4800
 expect 0 'the nearest, h100, is used' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --memory 2000
 expect 0 '"gpu": "h200"' explain "$root"/examples/layernorm_bwd.fuse --arch h200 --json
+expect 0 '"gpu": "l40s"' explain "$root"/examples/layernorm_bwd.fuse --arch l40s --json
 also '"constants": {"all": [0-9]*, "measured": 0}'
 expect 0 '"all": \([0-9]*\), "measured": \1}' explain "$root"/examples/layernorm_bwd.fuse --arch h100 --json
 grep -q 'target:' stdout && fail 'explain: a remark on the GPU that was measured'
