@@ -398,7 +398,17 @@ touch build/sim/unlisted
     list_complete
     list_candidates
     list_cases examples/*.fuse
-} >build/sim/cases
+} >build/sim/listed
+
+# Of a sample the first case of each schedule that is asked for, and every third one behind it; of cases that ask for
+# none, those of each file.
+if [ -n "$sampled" ]; then
+    awk '{ schedule = match($0, /--schedule [^ ]*/) ? substr($0, RSTART, RLENGTH) : $1 }
+         seen[schedule]++ % 3 { print >"build/sim/left"; next } { print }' build/sim/listed >build/sim/cases
+    cat build/sim/left >>build/sim/unlisted
+else
+    cp build/sim/listed build/sim/cases
+fi
 
 # A file's cases go to one process, for many of its schedules are the same text; long lists begin first.
 awk '{ if (!list[$1]) list[$1] = "build/sim/" ++files ".list"; print >list[$1] }' build/sim/cases
