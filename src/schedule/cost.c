@@ -242,92 +242,6 @@ static const Kernel *only_walker(const Plan *plan)
     return found;
 }
 
-/* How many times as many sectors are read as a warp's lanes need of a row, which begins anywhere in
- * one where rows are not whole sectors. */
-static double wasted_sectors(const Scheduler *s, const Kernel *k)
-{
-    enum { SECTOR = 32, PAIR = 2 * SECTOR }; /* L2 fetches sectors by pairs */
-    if (k->beside) {
-        const int run = WARP / k->lanes * k->vec * narrowest(k);
-        return run < SECTOR ? (double)SECTOR / run : 1;
-    }
-    if (has_several_columns(k)) {
-        const AxisSet fastest = (AxisSet)1 << fastest_column(k);
-        const double run = (double)axes_size(&s->a->sizes, fastest) * narrowest(k);
-        if (run > 0 && fmod(run, SECTOR) > 0) return 1 + SECTOR / run;
-    }
-    int bytes = narrowest(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
-    if (has_copy_warp(k) || has_bulk_rows(k) || passes_by_blocks(k) || is_copied_by_lines(k))
-        return 1;
-    const double run = lanes * k->vec * bytes; /* that a warp reads of a row at a time */
-    if (column_count(s, k) * bytes % SECTOR == 0 && run >= SECTOR)
-        return run < PAIR ? PAIR / run : 1;
-    return 1 + PAIR / run;
-}
-
-/* What of memory's rate a kernel gets by how it asks for rows. */
-static double share_of_rate(const Scheduler *s, const Kernel *k)
-{
-    enum { LINE = 128 };
-    const Target *t = s->target;
-    if (has_bulk_rows(k)) return t->copied;
-    if (!is_persistent(k)) return 1;
-    if (has_column_accumulators(k)) return is_paced(k) ? 1 : t->loose;
-    const bool whole_lines = column_count(s, k) * narrowest(k) % LINE == 0;
-    return t->walked * (has_copy_warp(k) || whole_lines ? 1 : t->unaligned);
-}
-
-/* Elements that a row has side by side, and (gaps) whether what is behind them is no row that the kernel
- * walks next. */
-static double run_of_row(const Scheduler *s, const Kernel *k, bool *gaps)
-{
-    const AxisSet all = s->a->rows | s->a->columns;
-    double run = 1;
-    *gaps = false;
-    for (int axis = s->g->axis_count - 1; axis >= 0; axis--) {
-        const AxisSet one = (AxisSet)1 << axis;
-        if (!(all & one)) continue;
-        if (!(k->columns & one)) {
-            *gaps = k->columns & (one - 1) || k->kept & one;
-            break;
-        }
-        run *= (double)s->a->sizes.of[axis];
-    }
-    return run;
-}
-
-/* How many times as much memory moves as is read, where what a row has side by side is short and begins
- * anywhere in the atoms of memory. */
-static double short_runs(const Scheduler *s, const Kernel *k)
-{
-    enum { ATOM = 64 };
-    bool gaps;
-    const double run = run_of_row(s, k, &gaps) * narrowest(k);
-    return !k->beside && gaps && run > 0 && fmod(run, ATOM) > 0 ? 1 + ATOM / run : 1;
-}
-
-/* How many times as long memory takes where a warp's lanes read many columns of neighbouring rows, or a CTA
- * has few neighbours. */
-static double beside_slowdown(const Scheduler *s, const Kernel *k)
-{
-    static const double OF_RUN = 0.35, OF_ACCESS = 0.3, WHOLE_ACCESS = 8;
-    if (!k->beside) return 1;
-    const double lanes = k->lanes / s->target->scattered;
-    const double run = rows_at_once(k) * narrowest(k) / s->target->whole_run;
-    const double access = k->vec * narrowest(k) / WHOLE_ACCESS;
-    return (1 + lanes * lanes) * (run < 1 ? pow(run, -OF_RUN) : 1) *
-           (access < 1 ? pow(access, -OF_ACCESS) : 1);
-}
-
-/* ... where a warp's lanes read little of each of many rows. */
-static double narrow_slowdown(const Kernel *k)
-{
-    enum { WHOLE = 64 };
-    static const double NARROW = 0.3;
-    const double run = k->threads_per_row * k->vec * narrowest(k);
-    return k->beside || run >= WHOLE ? 1 : pow(WHOLE / run, NARROW);
-}
-
 /* How long an SM has to do with a CTA's part of a row, for each of the bounds. */
 static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
                        double times[BOUNDS])
@@ -339,7 +253,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
            rate = t->l2_rate / wasted_sectors(s, k);
     double starts = is_persistent(k) ? 0 : t->start * (ALONE + doublings(k->cluster)) / rows;
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
-    const double slower = beside_slowdown(s, k) * short_runs(s, k) * narrow_slowdown(k);
+    const double slower = access_slowdown(s, k);
     times[BOUND_BY_MEMORY] =
         (part->traffic + again) / (t->memory_rate * share_of_rate(s, k)) * sms / t->sms * slower;
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;

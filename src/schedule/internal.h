@@ -10,7 +10,7 @@
  *                     the schedules of a kernel that are worth a look
  *   choose.c          the best of them: a measured one of the target's table, or the model's
  *   table.c           the target's table
- *   cost.c, operations.c
+ *   cost.c, access.c, operations.c
  *                     the model
  *   fit.c, shape.c, homes.c, keep.c, convert.c, shared_memory.c, max_ctas.c, registers.c
  *                     the kernel that a schedule makes, or why it cannot be
@@ -194,6 +194,15 @@ const char *find_tuned(const Scheduler *s, const Kernel *k); /* a schedule's tex
 double element_operations(const Scheduler *s, const Kernel *k); /* in those of an addition */
 double repeated_operations(const Scheduler *s,
                            const Kernel *k); /* costly ones that later phases need again */
+
+/* ---- access.c ---- */
+
+/* How many times as many sectors L2 reads, and the share of memory's rate that is left. */
+double wasted_sectors(const Scheduler *s, const Kernel *k);
+double share_of_rate(const Scheduler *s, const Kernel *k);
+/* How many times as long memory and L2 take: for short runs of elements, and for all reasons. */
+double short_runs(const Scheduler *s, const Kernel *k);
+double access_slowdown(const Scheduler *s, const Kernel *k);
 
 /* ---- cost.c ---- */
 

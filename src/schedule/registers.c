@@ -119,6 +119,15 @@ static double doubt(const Scheduler *s, const Kernel *k)
     return s->fitted ? 1 : k->vec == 1 ? SINGLE : UNFITTED;
 }
 
+/* Of the places of single elements along several axes: ptxas finds all of them first where no tile is
+ * checked against the row's end. */
+static double place_registers(const Kernel *k)
+{
+    static const double CHECKED = 0.3, FULL = 2.2;
+    if (!has_several_columns(k) || k->vec > 1 || is_streamed(k)) return 0;
+    return (k->remainder == TILES_FULL ? FULL : CHECKED) * k->tiles;
+}
+
 /* That ptxas takes if it may. */
 int natural_registers(const Scheduler *s, const Kernel *k)
 {
@@ -135,10 +144,8 @@ int natural_registers(const Scheduler *s, const Kernel *k)
     double needed =
         add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : kept_results(s, k));
     needed *= doubt(s, k);
-    static const double OF_PLACE = 0.3, OF_FULL = 2.2;
     const int cap = register_share(s, k, 1);
-    if (has_several_columns(k) && k->vec == 1 && !is_streamed(k))
-        needed += (k->remainder == TILES_FULL ? OF_FULL : OF_PLACE) * k->tiles;
+    needed += place_registers(k);
     if (k->beside) needed = beside_registers(s, k, 1.2, 1.2);
     return needed < cap ? (int)needed : cap;
 }
