@@ -249,21 +249,24 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     static const double ALONE = 0.4; /* of a CTA without a cluster */
     const Target *t = s->target;
     const int ctas = resident(s, k), rows = rows_at_once(k);
+    const double parts = has_column_parts(k) ? k->column_ctas : 1; /* of a row, a CTA each */
     double shared = keeps_columns(k) ? 0 : part->shared / rows,
            rate = t->l2_rate / wasted_sectors(s, k);
-    double starts = is_persistent(k) ? 0 : t->start * (ALONE + doublings(k->cluster)) / rows;
+    double starts =
+        is_persistent(k) ? 0 : t->start * (ALONE + doublings(k->cluster)) * parts / rows;
     double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
     const double slower = access_slowdown(s, k);
     times[BOUND_BY_MEMORY] =
         (part->traffic + again) / (t->memory_rate * share_of_rate(s, k)) * sms / t->sms * slower;
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
-    double compute = row_instructions(s, k) * kernel_threads(k) / (rows * t->lane_rate),
+    double compute = row_instructions(s, k) * parts * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
     const bool idles = k->beside || has_parts(s->g, k);
     const double busy = t->busy_warps * (idles ? t->busier : 1);
     times[BOUND_BY_INSTRUCTIONS] = compute * norm(1, busy / warps);
     times[BOUND_BY_WAITS] =
-        waiting_time(s, k, times[BOUND_BY_MEMORY] * rows) / ((double)ctas * rows) + starts;
+        waiting_time(s, k, times[BOUND_BY_MEMORY] * rows / parts) * parts / ((double)ctas * rows) +
+        starts;
     times[BOUND_BY_MESSAGES] =
         is_grouped(k) && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
 }
