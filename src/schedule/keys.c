@@ -137,6 +137,17 @@ static const char *parse_family(Arena *arena, const char *name, Schedule *s)
                         suggest_name(arena, name, family_names, FAMILIES, FAMILIES));
 }
 
+/* Numbers whose product later stages could not count; a CTA has far fewer threads. */
+static const char *uncountable_threads(const Schedule *s)
+{
+    const int factors[] = {s->threads, s->rows, s->groups};
+    int64_t threads = 1;
+    for (int i = 0; i < 3 && threads <= MOST_NUMBER; i++) threads *= factors[i] ? factors[i] : 1;
+    return threads <= MOST_NUMBER
+               ? NULL
+               : "threads: a CTA has up to 1024, of all rows and groups together";
+}
+
 static const char *parse_schedule(Arena *arena, const char *text, Schedule *s)
 {
     size_t length = strcspn(text, ":");
@@ -149,7 +160,7 @@ static const char *parse_schedule(Arena *arena, const char *text, Schedule *s)
         problem = parse_key(arena, arena_copy(arena, at + 1, strcspn(at + 1, ",")), s);
     }
     complete(s);
-    return problem;
+    return problem ? problem : uncountable_threads(s);
 }
 
 const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules, int *count)

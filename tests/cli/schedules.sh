@@ -31,6 +31,7 @@ expect 2 'a number from 1 to' one.fuse --schedule row:stages=0
 expect 2 "'stages' is given twice" one.fuse --schedule row:stages=2,stages=3
 expect 2 'threads: 3 for a row are not whole warps of 32' "$root"/examples/softmax.fuse --schedule row:threads=3
 expect 2 'threads: a CTA has up to 1024' "$root"/examples/softmax.fuse --schedule row:threads=99999
+expect 2 'threads: a CTA has up to 1024' explain "$root"/examples/layernorm_bwd.fuse --schedule warp-specialized:rows=65536,groups=65536,threads=65536
 expect 2 'stages: a copy to the ring takes 4 bytes or more, and a thread.s elements are fewer' explain "$root"/examples/layernorm.fuse N=1987 --schedule row:stages=3
 expect 2 'warp-specialized needs rows for two warps, and 64 columns fill only a part of one' explain "$root"/examples/layernorm.fuse N=64 --schedule warp-specialized
 expect 2 'warp-specialized needs columns along one axis, and this graph has several' explain "$root"/tests/cases/several_axes.fuse S=824 --schedule warp-specialized
