@@ -58,7 +58,7 @@ static void try_handover(Proposals *p)
 /* Compute warps in one group, or several that take rows in turn. */
 static void try_copy_warp(Proposals *p)
 {
-    enum { GROUPS = 2, MOST_GROUPS = 3 }; /* three were no faster than two where they were timed */
+    enum { GROUPS = 2, MOST_GROUPS = 3 }; /* that the model may choose; that `tune` tries */
     const int most = p->now.cluster > 1 ? 1 : p->untimed ? MOST_GROUPS : GROUPS;
     p->now.groups = p->asked.groups ? p->asked.groups : 1;
     do try_handover(p);
