@@ -640,9 +640,9 @@ typedef struct fusec_kernel_info {
 } fusec_kernel_info;
 
 /* The kernels of a plan in launch order. Of the CPU device's plans only launch data are
- * known. A kernel may have a second entry, for views whose rows are not evenly apart. It is
- * launched instead of the first and has no index of its own; fusec_binary_kernel finds it by its
- * name. */
+ * known. A kernel may have a second entry, for views whose rows are not evenly apart, or whose
+ * columns of several axes are not side by side. It is launched instead of the first and has no
+ * index of its own; fusec_binary_kernel finds it by its name. */
 FUSEC_API size_t fusec_plan_kernel_count(const fusec_plan *plan);
 FUSEC_API fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
                                          fusec_kernel_info *info);

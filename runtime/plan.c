@@ -122,7 +122,7 @@ static fusec_status prepare_functions(fusec_plan *plan, fusec_error *error)
     for (int i = 0; i < count && status == FUSEC_OK; i++) {
         const LaunchKernel *kernel = &plan->launch->kernels[i];
         status = prepare_function(plan, i, kernel->entry.name, &plan->entries[i], error);
-        if (status == FUSEC_OK && kernel->collapsed)
+        if (status == FUSEC_OK && has_strided(kernel))
             status =
                 prepare_function(plan, i, kernel->strided.name, &plan->entries[count + i], error);
     }

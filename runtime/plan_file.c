@@ -32,7 +32,8 @@ static void put_kernel(Writer *w, const LaunchKernel *kernel)
 {
     put_entry(w, &kernel->entry);
     put_int(w, kernel->collapsed);
-    if (kernel->collapsed) put_entry(w, &kernel->strided);
+    put_int(w, kernel->dense);
+    if (has_strided(kernel)) put_entry(w, &kernel->strided);
     put_int(w, kernel->threads);
     put_int(w, kernel->cluster);
     put_int(w, kernel->mailbox);
@@ -194,7 +195,8 @@ static void get_kernel(Reader *r, Arena *arena, const LaunchPlan *plan, LaunchKe
 {
     get_entry(r, arena, &kernel->entry);
     kernel->collapsed = get_axes(r, plan);
-    if (kernel->collapsed) get_entry(r, arena, &kernel->strided);
+    kernel->dense = get_axes(r, plan);
+    if (has_strided(kernel)) get_entry(r, arena, &kernel->strided);
     kernel->threads = (int)get_range(r, 1, 1024);
     kernel->cluster = (int)get_range(r, 0, MAX_ITEMS);
     kernel->mailbox = (int)get_range(r, -1, MAX_LAUNCH_SLOTS);
@@ -286,11 +288,13 @@ static const LaunchArg *next_tensor(const LaunchEntry *entry, int *at)
  * the first. */
 static bool entries_are_sound(const LaunchPlan *plan, const LaunchKernel *kernel)
 {
-    bool several = kernel->collapsed & (kernel->collapsed - 1);
-    if (!entry_is_sound(plan, &kernel->entry, several) ||
-        !entry_is_sound(plan, &kernel->strided, false))
+    const AxisSet rows = kernel->collapsed, columns = kernel->dense;
+    const bool several_rows = rows & (rows - 1), several_columns = columns & (columns - 1);
+    if (!entry_is_sound(plan, &kernel->entry, several_rows) ||
+        !entry_is_sound(plan, &kernel->strided, false) || (rows && !several_rows) ||
+        (columns && !several_columns))
         return false;
-    if (!several) return !kernel->collapsed;
+    if (!has_strided(kernel)) return true;
     for (int i = 0, j = 0;;) {
         const LaunchArg *own = next_tensor(&kernel->entry, &i),
                         *other = next_tensor(&kernel->strided, &j);

@@ -185,6 +185,11 @@ list_cases() {
     for columns in 2 4 6 96; do
         echo "tests/cases/sums_of_pairs.fuse M=331 N=$columns"
     done
+    # columns of several axes that lie side by side, and do not
+    for size in "" "B=300 C=64 H=7 W=7" "B=33 C=5 W=2" "B=33 --stride x=140,22,3,1" "B=33 --stride y=147,24,3,1 --offset a=1"; do
+        echo "tests/cases/dense_columns.fuse $size"
+    done
+    for size in "B=128 C=100 H=14 W=14" "C=100 --stride x=4000,40,6,1" "H=28 W=28 --offset x=1"; do echo "tests/cases/dense_pixels.fuse $size"; done
     # sums over rows that are asked for at a pace: alone, in clusters, and those with a lag
     for file in layernorm_bwd rmsnorm_bwd rmsnorm_bwd_add thunder_layernorm_bwd; do
         for columns in 6144 9216 11008 14336 20480 57344 98304 114688; do    # more than twice what an H100's L2 holds

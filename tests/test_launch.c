@@ -3,6 +3,8 @@
 #include "schedule/launch.h"
 #include "suites.h"
 
+#include <string.h>
+
 START_TEST(grids_and_workspaces)
 {
     LaunchKernel kernels[] = {{.threads = 128,
@@ -119,6 +121,48 @@ START_TEST(rows_collapse)
 }
 END_TEST
 
+/* Tensors of axis 0, a row, and of 1 to 3, which are columns, with one that lacks an axis of them. */
+START_TEST(columns_lie_side_by_side)
+{
+    static const LaunchTensor tensors[] = {{.axes = 15}, {.axes = 6}};
+    static const LaunchArg args[] = {{.kind = ARG_TENSOR, .index = 0},
+                                     {.kind = ARG_TENSOR, .index = 1}};
+    LaunchKernel kernel = {.entry = {"dense", 2, args}, .strided = {"strided", 2, args}};
+    LaunchPlan plan = {.axis_count = 4,
+                       .tensor_count = 2,
+                       .tensors = tensors,
+                       .kernel_count = 1,
+                       .kernels = &kernel};
+    static const struct {
+        AxisSet dense;
+        int64_t sizes[4], x[4];
+        bool side_by_side;
+    } cases[] = {{14, {5, 3, 4, 7}, {84, 28, 7, 1}, true},
+                 {14, {5, 3, 4, 7}, {-1000, 28, 7, 1}, true},
+                 {14, {5, 3, 4, 7}, {96, 32, 8, 1}, false},
+                 {14, {5, 3, 4, 7}, {96, 30, 7, 1}, false},
+                 {12, {5, 3, 4, 7}, {96, 30, 7, 1}, true},
+                 {12, {5, 3, 4, 7}, {96, 30, -7, 1}, false},
+                 {14, {5, 3, 1, 7}, {96, 7, 99, 1}, true},
+                 {14, {5, 1, 4, 7}, {96, 99, 7, 1}, true},
+                 {14, {5, 3, 4, 1}, {96, 4, 1, 99}, true},
+                 {14, {5, 3, 4, 1}, {96, 8, 2, 1}, false},
+                 {14, {5, 3, 4, 7}, {84, INT64_MAX, 7, 1}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Sizes sizes;
+        memcpy(sizes.of, cases[i].sizes, sizeof cases[i].sizes);
+        const int64_t scale[] = {9, 2}, *strides[] = {cases[i].x, scale};
+        kernel.dense = cases[i].dense;
+        ck_assert_msg(is_dense_along(&plan, 0, kernel.dense, &sizes, cases[i].x) ==
+                          cases[i].side_by_side,
+                      "case %zu", i);
+        ck_assert_msg(choose_entry(&plan, 0, &sizes, strides_given, strides) ==
+                          (cases[i].side_by_side ? &kernel.entry : &kernel.strided),
+                      "case %zu", i);
+    }
+}
+END_TEST
+
 /* Groups of rows in parts: axis 0 counts groups, axis 1 rows, axis 2 columns. */
 START_TEST(grids_of_parts)
 {
@@ -183,6 +227,7 @@ Suite *launch_suite(void)
     TCase *tests = tcase_create("formulas");
     tcase_add_test(tests, grids_and_workspaces);
     tcase_add_test(tests, rows_collapse);
+    tcase_add_test(tests, columns_lie_side_by_side);
     tcase_add_test(tests, grids_of_parts);
     tcase_add_test(tests, intervals_of_rows);
     suite_add_tcase(suite, tests);

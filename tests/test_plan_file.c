@@ -190,9 +190,10 @@ START_TEST(unlike_entries_are_refused)
         OTHER_TENSOR,
         FEWER_TENSORS,
         ONE_AXIS,
-        NOT_COLLAPSED
+        NOT_COLLAPSED,
+        ONE_COLUMN
     };
-    for (int change = AS_IT_IS; change <= NOT_COLLAPSED; change++) {
+    for (int change = AS_IT_IS; change <= ONE_COLUMN; change++) {
         Compilation c = compile_plan(ROWS_OF_TWO_AXES);
         LaunchKernel *kernel = (LaunchKernel *)&c.plan->launch.kernels[0];
         LaunchArg *first = (LaunchArg *)&kernel->strided.args[0];
@@ -202,6 +203,7 @@ START_TEST(unlike_entries_are_refused)
         if (change == FEWER_TENSORS) first->kind = ARG_STRIDE;
         if (change == ONE_AXIS) kernel->collapsed = 1;
         if (change == NOT_COLLAPSED) kernel->collapsed = 0;
+        if (change == ONE_COLUMN) kernel->dense = 1;
         ck_assert_msg(read_again(&c) == (change == AS_IT_IS ? PLAN_READ : PLAN_DAMAGED),
                       "change %d", change);
         compile_free(&c);

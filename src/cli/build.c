@@ -44,7 +44,7 @@ static bool *find_overlaps(Arena *arena, const LaunchPlan *plan, const void *cub
         if (!kernel->overlaps) continue;
         overlaps[2 * k] = cubin_waits_first(cubin, bytes, kernel->entry.name);
         overlaps[2 * k + 1] =
-            kernel->collapsed && cubin_waits_first(cubin, bytes, kernel->strided.name);
+            has_strided(kernel) && cubin_waits_first(cubin, bytes, kernel->strided.name);
     }
     return overlaps;
 }

@@ -34,7 +34,7 @@ static int measure_usage(const Options *o, const Compilation *c, const char *arc
         if (status == FUSEC_OK &&
             fusec_binary_kernel(binary, kernel->entry.name, &info) == FUSEC_OK)
             at->registers = info.registers, at->spill_bytes = info.spill_bytes;
-        if (status == FUSEC_OK && kernel->collapsed &&
+        if (status == FUSEC_OK && has_strided(kernel) &&
             fusec_binary_kernel(binary, kernel->strided.name, &info) == FUSEC_OK)
             at->strided_registers = info.registers, at->strided_spill_bytes = info.spill_bytes;
     }

@@ -35,8 +35,10 @@ static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet ove
     NameList terms = {0};
     for (int i = 0; i < e->g->axis_count; i++) {
         if (!(axes & over) || !((axes & over) >> i & 1)) continue;
-        /* The row's number stands for all collapsed axes, at the place of the last. */
+        /* The row's number stands for all collapsed axes, at the place of the last, and so does one
+         * coordinate for merged columns. */
         if (e->collapsed >> i & 1 && e->collapsed >> i > 1) continue;
+        if (e->merged >> i & 1 && e->merged >> i > 1) continue;
         const char *stride = stride_text(e, tensor, axes, i), *coord = e->coords[i];
         bool sum = strchr(coord, ' ') && stride;
         *list_push(e->arena, &terms) =
@@ -93,17 +95,22 @@ static const char *coordinates_text(Emitter *e, const Text *body)
 {
     NameList all = {0};
     AxisSet columns = column_axes(e->k);
-    if (!(columns & (columns - 1))) return "";
+    if (!(columns & (columns - 1)) || is_dense(e->k) || e->gathers) return "";
     bool empty = !axes_size(&e->plan->analysis->sizes, columns & e->plan->launch.fixed);
     const char *rest = empty ? "0" : "col";
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
         if (!(columns >> axis & 1)) continue;
+        if (e->merged >> axis & 1 && e->merged >> axis > 1) continue;
+        const bool several = e->merged >> axis & 1;
+        const AxisSet first = several ? e->merged & -e->merged : (AxisSet)1 << axis;
+        const char *size =
+            several ? arena_format(e->arena, "(%s)", product_text(e, e->merged)) : e->sizes[axis];
         /* The first axis takes the whole quotient. */
-        bool whole = empty || !(columns & (((AxisSet)1 << axis) - 1));
+        bool whole = empty || !(columns & (first - 1));
         if (mentions(text_string(body), e->coords[axis]))
             *list_push(e->arena, &all) = arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s",
-                                                      e->coords[axis], rest, e->sizes[axis]);
-        if (!whole) rest = arena_format(e->arena, "%s / %s", rest, e->sizes[axis]);
+                                                      e->coords[axis], rest, size);
+        if (!whole) rest = arena_format(e->arena, "%s / %s", rest, size);
     }
     return join(e->arena, &all, ", ");
 }
@@ -123,15 +130,47 @@ void emit_tile_column(Emitter *e, const Text *body)
              coordinates);
 }
 
-const char *enter_vector(Emitter *e)
+/* The coordinates of a column, given as an expression. */
+static void set_coords(Emitter *e, const char *column)
 {
-    if (!has_several_columns(e->k) || e->k->vec == 1) return NULL;
-    const char **fastest = &e->coords[fastest_column(e->k)], *first = *fastest;
-    *fastest = arena_format(e->arena, "%s + i", first);
-    return first;
+    const AxisSet columns = e->k->columns;
+    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
+        if (!(columns >> axis & 1)) continue;
+        const bool whole = !(columns & (((AxisSet)1 << axis) - 1));
+        e->coords[axis] =
+            whole ? column : arena_format(e->arena, "%s %% %s", column, e->sizes[axis]);
+        column = arena_format(e->arena, "%s / %s", column, e->sizes[axis]);
+    }
 }
 
-void leave_vector(Emitter *e, const char *first)
+static Coords keep_coords(const Emitter *e)
 {
-    if (first) e->coords[fastest_column(e->k)] = first;
+    Coords kept;
+    memcpy(kept.of, e->coords, sizeof kept.of);
+    return kept;
+}
+
+Coords enter_vector(Emitter *e)
+{
+    const Coords outside = keep_coords(e);
+    const char **fastest = &e->coords[fastest_column(e->k)];
+    if (is_dense(e->k) || e->gathers)
+        set_coords(e, "(col + i)");
+    else if (has_several_columns(e->k) && e->k->vec > 1)
+        *fastest = arena_format(e->arena, "%s + i", *fastest);
+    return outside;
+}
+
+void leave_vector(Emitter *e, const Coords *outside)
+{
+    memcpy(e->coords, outside->of, sizeof outside->of);
+}
+
+const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet axes)
+{
+    const Coords outside = keep_coords(e);
+    set_coords(e, "at");
+    const char *offset = offset_text(e, tensor, axes, axes);
+    leave_vector(e, &outside);
+    return arena_format(e->arena, "[&](int at) { return %s + %s; }", pointer, offset);
 }

@@ -113,7 +113,7 @@ static const Text *across_body(Emitter *e, int phase, Nodes *all)
 {
     Text *kernel = open_body(e);
     const int scope = open_scope(e);
-    const char *first = enter_vector(e);
+    const Coords outside = enter_vector(e);
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!is_across_value(e, n) || e->k->phase[i] != phase) continue;
@@ -122,7 +122,7 @@ static const Text *across_body(Emitter *e, int phase, Nodes *all)
         make_local(e, n);
         *list_push(e->arena, all) = n;
     }
-    leave_vector(e, first);
+    leave_vector(e, &outside);
     close_scope(e, scope);
     return close_body(e, kernel);
 }
@@ -151,10 +151,10 @@ static void emit_across_store(Emitter *e, const Store *store)
         line(e->out, "%s %s_out[vec];", store_type(e, store), store->name);
         line(e->out, "#pragma unroll");
         line(e->out, "for (int i = 0; i < vec; i++)");
-        const char *first = enter_vector(e);
+        const Coords outside = enter_vector(e);
         line(e->out, "    %s_out[i] = %s;", store->name,
              store_value(e, expression(e, store->node, 0), type, store->dtype));
-        leave_vector(e, first);
+        leave_vector(e, &outside);
         line(e->out, "store_some(&%s, %s_out, here);", at, store->name);
     }
 }
@@ -179,9 +179,9 @@ void emit_across_sums(Emitter *e, int phase)
         line(e->out, "for (int i = 0; i < vec; i++)");
         line(e->out, "    if (thread_in_row == 0 && i < here)");
         e->out->indent += 2;
-        const char *first = enter_vector(e);
+        const Coords outside = enter_vector(e);
         emit_accumulate(e, acc->node, acc->name, expression(e, from, 0));
-        leave_vector(e, first);
+        leave_vector(e, &outside);
         e->out->indent -= 2;
     }
 }

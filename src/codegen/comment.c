@@ -117,13 +117,17 @@ static void emit_formulas(Emitter *e)
 
 static void emit_strided_comment(Emitter *e)
 {
+    const AxisSet merged = e->launch->collapsed | e->launch->dense;
     line(
         e->out,
-        "// %s (%s): %s for tensors whose rows are not evenly apart,\n"
+        "// %s (%s): %s for tensors whose %s,\n"
         "// with a stride for each axis of %s. Grid, block, cluster and shared memory are the same; the\n"
         "// arguments are those below.",
         e->entry->name, family_name(e->k->family), e->launch->entry.name,
-        axes_text(e->arena, e->g, e->k->rows));
+        !e->launch->dense      ? "rows are not evenly apart"
+        : e->launch->collapsed ? "rows are not evenly apart, or columns not side by side"
+                               : "columns do not lie side by side",
+        axes_text(e->arena, e->g, merged));
 }
 
 void emit_comment(Emitter *e)

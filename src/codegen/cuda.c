@@ -98,6 +98,15 @@ static void name_coordinates(Emitter *e, AxisSet axes, const char *single)
             e->coords[i] = several ? unique_name(e, lower_case(e, e->g->axes[i].name)) : single;
 }
 
+/* The coordinate that stands for several columns has the names of all. */
+static void name_merged(Emitter *e)
+{
+    NameList names = {0};
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (e->merged >> i & 1) *list_push(e->arena, &names) = lower_case(e, e->g->axes[i].name);
+    if (names.count) e->coords[fastest_column(e->k)] = unique_name(e, join(e->arena, &names, "_"));
+}
+
 /* Takes `base`, numbered until both it and itself + SUFFIX are free identifiers. The suffix brings
  * an underscore, so a trailing one is dropped. */
 static const char *take_stem(Emitter *e, const char *base, const char *suffix)
@@ -223,6 +232,8 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->index = index;
     e->entry = strided ? &e->launch->strided : &e->launch->entry;
     e->collapsed = strided ? 0 : e->launch->collapsed;
+    e->gathers = strided && e->k->dense;
+    e->merged = e->gathers || is_dense(e->k) ? 0 : e->k->dense;
     e->out = out;
     e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->local = NEW_ARRAY(arena, bool, g->nodes.count);
@@ -248,6 +259,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     name_coordinates(e, e->k->rows, "row");
     name_coordinates(e, e->k->kept, "group");
     name_coordinates(e, column_axes(e->k), finish || e->k->beside ? "col" : "col + i");
+    name_merged(e);
     if (e->k->beside)
         name_coordinates(e, e->k->beside,
                          unique_name(e, lower_case(e, g->axes[fastest_column(e->k)].name)));
@@ -326,7 +338,7 @@ void cuda_add(CudaText *module, Arena *scratch, const Plan *plan, const char *co
     name_needs(module->needs, plan);
     for (int strided = 0; strided <= 1; strided++)
         for (int i = 0; i < plan->kernel_count; i++) {
-            if (strided && !plan->launch.kernels[i].collapsed) continue;
+            if (strided && !has_strided(&plan->launch.kernels[i])) continue;
             blank_line(module->kernels);
             emit_kernel(scratch, plan, i, strided, module->kernels);
         }

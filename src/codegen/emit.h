@@ -54,6 +54,8 @@ typedef struct {
     int index;                /* of the kernel in the plan */
     const LaunchEntry *entry; /* that is being printed */
     AxisSet collapsed;        /* row axes that it counts as one, `row`; 0: each has a coordinate */
+    AxisSet merged;           /* column axes that have one coordinate, that of the last of them */
+    bool gathers;             /* columns are counted as one, but elements may lie anywhere */
     int phase;                /* that is being printed */
     Text *out;
 
@@ -120,8 +122,13 @@ void emit_column_coords(Emitter *e, const Text *body);
 /* The same at the start of a tile, with `col` itself: the first column of a thread's vector. */
 void emit_tile_column(Emitter *e, const Text *body);
 /* Between these two calls, coordinates are those of element i of the vector. */
-const char *enter_vector(Emitter *e);
-void leave_vector(Emitter *e, const char *first);
+typedef struct {
+    const char *of[MAX_AXES];
+} Coords;
+Coords enter_vector(Emitter *e);
+void leave_vector(Emitter *e, const Coords *outside);
+/* A function of a column, `at`, that gives where its element is. */
+const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet axes);
 
 /* ---- expressions ---- */
 /* A node as a C expression, parenthesized if it binds less tightly than `precedence`. */
@@ -182,6 +189,7 @@ const char *load_address(Emitter *e, const Load *load);
 const char *slice_address(Emitter *e, const Load *load); /* of this CTA's part of a row */
 const char *row_part(Emitter *e, const Load *load);
 const char *tile_loader(const Emitter *e, const Load *load);
+void emit_gather(Emitter *e, const Load *load, const char *tile);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_l2_prefetch(Emitter *e); /* early, for column vectors that a later phase reads */

@@ -57,7 +57,7 @@ void emit_vector_divisors(Emitter *e, const bool *needed)
 /* Whether `col` is a coordinate, and an int. */
 static bool counts_columns(const Kernel *k)
 {
-    return !has_several_columns(k) && !k->dynamic;
+    return !has_several_column_axes(k) && !k->dynamic;
 }
 
 static bool find_test(const Emitter *e, Node n, PlaceTest *test)

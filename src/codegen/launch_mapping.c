@@ -156,12 +156,14 @@ void put_mapping(Emitter *e)
     }
     put_row(e, "rows", rows_text(e));
     put_row(e, "columns", arena_format(e->arena, "%s, %s", sharing_text(e), thread_text(e)));
-    if (has_several_columns(k))
+    if (has_several_column_axes(k))
         put_row(e, "",
                 arena_format(e->arena, "col counts %s%s", product_text(e, k->columns),
-                             k->vec > 1 ? arena_format(e->arena, "; a vector lies along %s",
-                                                       e->sizes[fastest_column(k)])
-                                        : ""));
+                             k->vec > 1 && !is_dense(k)
+                                 ? arena_format(e->arena, "; a vector lies along %s",
+                                                k->dense ? product_text(e, k->dense)
+                                                         : e->sizes[fastest_column(k)])
+                                 : ""));
     if (copies_stray_bytes(k, axes_size(&e->plan->analysis->sizes, k->columns)))
         put_row(e, "",
                 arena_format(e->arena,

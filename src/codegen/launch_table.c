@@ -199,6 +199,10 @@ static const char *dense_text(Emitter *e)
 
 static void add_collapsed(Emitter *e, NameList *rows)
 {
+    if (e->launch->dense)
+        *list_push(e->arena, rows) =
+            arena_format(e->arena, "columns, numbered along %s, lie side by side; %s is for others",
+                         axes_text(e->arena, e->g, e->launch->dense), e->launch->strided.name);
     if (!e->collapsed) return;
     if (counts_rows(e->k))
         *list_push(e->arena, rows) =

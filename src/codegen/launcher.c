@@ -50,7 +50,7 @@ static void put_entry(Text *out, const LauncherPlan *p, int kernel, int which)
 {
     const LaunchKernel *k = &p->launch->kernels[kernel];
     const LaunchEntry *entry = which ? &k->strided : &k->entry;
-    if (which && !k->collapsed) {
+    if (which && !has_strided(k)) {
         text_print(out, "{NULL, 0, 0, NULL}");
         return;
     }
@@ -69,9 +69,10 @@ static void put_kernel(Text *out, const LauncherPlan *p, int kernel)
     put_entry(out, p, kernel, 0);
     text_print(out, ",\n      ");
     put_entry(out, p, kernel, 1);
-    text_print(out, "},\n     %#" PRIx32 ", %d, %d, %d, %" PRId64 ", %" PRId64 ", %d,\n",
-               k->collapsed, k->threads, k->cluster, k->mailbox, k->part_groups, k->part_ctas,
-               k->adds_parts);
+    text_print(out,
+               "},\n     %#" PRIx32 ", %#" PRIx32 ", %d, %d, %d, %" PRId64 ", %" PRId64 ", %d,\n",
+               k->collapsed, k->dense, k->threads, k->cluster, k->mailbox, k->part_groups,
+               k->part_ctas, k->adds_parts);
     text_print(out, "     %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d,\n     {",
                k->smem_bytes, k->few_bytes, k->few_ctas, k->step_bytes, k->paced_from);
     for (int dim = 0; dim < GRID_RANK; dim++)
@@ -99,7 +100,7 @@ static void put_plan(Text *out, const LauncherPlan *p)
     text_print(out, "\n/* ---- %s ---- */\n\n", p->arch);
     for (int k = 0; k < p->launch->kernel_count; k++) {
         put_args(out, p->arch, k, 0, &p->launch->kernels[k].entry);
-        if (p->launch->kernels[k].collapsed)
+        if (has_strided(&p->launch->kernels[k]))
             put_args(out, p->arch, k, 1, &p->launch->kernels[k].strided);
     }
     text_print(out, "static const Kernel kernels_%s[] = {\n", p->arch);

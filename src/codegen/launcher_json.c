@@ -128,8 +128,8 @@ static void put_kernel(Text *out, const LaunchPlan *plan, int index)
                    k->few_bytes);
     if (k->adds_parts >= 0)
         text_print(out, ", \"not_after_alone\": \"%s\"", plan->kernels[k->adds_parts].entry.name);
-    put_entry(out, plan, k->collapsed ? "evenly_spaced_rows" : "entry", &k->entry);
-    if (k->collapsed) put_entry(out, plan, "other_rows", &k->strided);
+    put_entry(out, plan, has_strided(k) ? "evenly_spaced_rows" : "entry", &k->entry);
+    if (has_strided(k)) put_entry(out, plan, "other_rows", &k->strided);
     text_print(out, "}");
 }
 

@@ -55,6 +55,13 @@ static bool has_one_stride(const Kernel *k)
     return k->beside && columns && !(columns & (columns - 1));
 }
 
+/* A tile's vector, from wherever its elements are. */
+void emit_gather(Emitter *e, const Load *load, const char *tile)
+{
+    line(e->out, "gather(%s_v%s, col, %s, %s);", load->name, tile, e->end,
+         place_function(e, load_pointer(e, load), load->tensor, load->axes));
+}
+
 /* Where columns are several axes, each vector has an address of its own. */
 static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
 {
@@ -64,7 +71,9 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
         if (!is_loaded_here(e, load, phase, hoisted) || is_staged(load) || is_across(e->k, load))
             continue;
         if (has_one_stride(e->k)) continue;
-        if (e->k->beside)
+        if (e->gathers)
+            emit_gather(e, load, "[t]");
+        else if (e->k->beside)
             line(e->out, "load_some(%s_v[t], %s, %s);", load->name, load_address(e, load),
                  limit_text(e));
         else
@@ -99,7 +108,7 @@ static void emit_resident_load(Emitter *e, const Load *load)
     else if (is_masked(e->k, load))
         line(e->out, "load_window<step>(%s_v, %s, first_column, %s);", load->name,
              load_address(e, load), window_ends(e));
-    else if (!has_several_columns(e->k))
+    else if (!has_several_columns(e->k) && !e->gathers)
         line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns",
              load->name, row_part(e, load));
 }
@@ -113,7 +122,7 @@ void emit_resident_loads(Emitter *e, int phase, bool hoisted)
         declare_resident(e, load);
         emit_resident_load(e, load);
     }
-    if (has_several_columns(e->k)) emit_resident_tiles(e, phase, hoisted);
+    if (has_several_columns(e->k) || e->gathers) emit_resident_tiles(e, phase, hoisted);
 }
 
 /* Declares the loads that are the same for all rows, or for a group of them. Whether there are
@@ -134,7 +143,7 @@ void emit_hoisted_loads(Emitter *e)
 {
     for (int i = 0; i < e->k->load_count; i++)
         if (is_loaded_here(e, &e->k->loads[i], 0, true)) emit_resident_load(e, &e->k->loads[i]);
-    if (has_several_columns(e->k)) emit_resident_tiles(e, 0, true);
+    if (has_several_columns(e->k) || e->gathers) emit_resident_tiles(e, 0, true);
 }
 
 /* Brings column vectors to L2 early. Each tile of a reloaded vector waits for the tile before,
@@ -143,7 +152,7 @@ void emit_hoisted_loads(Emitter *e)
  * would delay each other. */
 void emit_l2_prefetch(Emitter *e)
 {
-    if (is_streamed(e->k) || is_grouped(e->k) || has_several_columns(e->k)) return;
+    if (is_streamed(e->k) || is_grouped(e->k) || has_several_column_axes(e->k)) return;
     Text *kernel = open_body(e);
     for (int i = 0; i < e->k->load_count; i++)
         if (is_late(&e->k->loads[i]))

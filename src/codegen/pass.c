@@ -115,6 +115,10 @@ void emit_tile_loads(const Pass *pass)
             continue;
         }
         if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
+        if (e->gathers) {
+            emit_gather(e, load, e->ahead ? "[t]" : "");
+            continue;
+        }
         const char *use = cache_use(pass, load), *from = load_address(e, load),
                    *tile = e->ahead ? "[t]" : "";
         if (is_masked(e->k, load) && !skips_outside(e->k, pass->phase))
@@ -172,6 +176,14 @@ static bool stores_all(const Kernel *k)
            !k->counts_places;
 }
 
+/* To wherever the elements are. */
+static void emit_scatter(Emitter *e, const Store *store)
+{
+    line(e->out, "%sscatter<%s>(%s_out, col, %s, %s);",
+         rows_share_warps(e->k) ? "if (has_row) " : "", dtype_info[store->dtype].cuda, store->name,
+         e->end, place_function(e, store_pointer(e, store), store->tensor, store->axes));
+}
+
 static void emit_vector_stores(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -180,6 +192,10 @@ static void emit_vector_stores(const Pass *pass)
         if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
         if (is_stored_by_blocks(e->k, store)) {
             emit_to_blocks(e, store);
+            continue;
+        }
+        if (e->gathers) {
+            emit_scatter(e, store);
             continue;
         }
         const char *at =
@@ -202,7 +218,7 @@ static void emit_vector_stores(const Pass *pass)
 
 bool is_vector_value(const Emitter *e, Node n)
 {
-    return e->k->vec > 1 && has_several_columns(e->k) &&
+    return e->k->vec > 1 && has_several_columns(e->k) && !e->gathers &&
            !(node(e->g, n)->axes >> fastest_column(e->k) & 1);
 }
 
@@ -317,7 +333,7 @@ static void emit_element(const Pass *pass)
     Emitter *e = pass->e;
     const char *guard = element_guard(e);
     int scope = open_scope(e);
-    const char *first = enter_vector(e);
+    const Coords outside = enter_vector(e);
     emit_column_values(pass, false);
     if (*guard && has_contributions(pass)) {
         block (e->out, "if (%s)", guard) emit_contributions(pass);
@@ -326,7 +342,7 @@ static void emit_element(const Pass *pass)
     }
     emit_pair_elements(pass);
     emit_element_stores(pass, false);
-    leave_vector(e, first);
+    leave_vector(e, &outside);
     close_scope(e, scope);
 }
 

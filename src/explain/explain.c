@@ -324,8 +324,11 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
             bytes_text(arena, launch->few_bytes), (long long)launch->few_ctas);
     if (usage[index].registers >= 0)
         line(out, "    %s", usage_text(arena, usage[index].registers, usage[index].spill_bytes));
-    if (launch->collapsed)
-        line(out, "    %s serves views whose rows are not evenly spaced%s%s", launch->strided.name,
+    if (has_strided(launch))
+        line(out, "    %s serves views whose %s%s%s", launch->strided.name,
+             !launch->dense      ? "rows are not evenly spaced"
+             : launch->collapsed ? "rows are not evenly spaced or not dense"
+                                 : "rows are not dense",
              usage[index].strided_registers >= 0 ? ": " : "",
              usage_text(arena, usage[index].strided_registers, usage[index].strided_spill_bytes));
 }

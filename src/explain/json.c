@@ -74,7 +74,7 @@ static void put_kernels(Text *out, const Plan *plan, const KernelUsage *usage)
             reuses_stages(k) ? "true" : "false");
         text_known(out, "registers", usage[i].registers);
         text_known(out, "spill_bytes", usage[i].spill_bytes);
-        if (launch->collapsed) {
+        if (has_strided(launch)) {
             text_print(out, ", \"strided\": {\"name\": ");
             text_quote(out, launch->strided.name);
             text_known(out, "registers", usage[i].strided_registers);

@@ -120,18 +120,25 @@ static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis, co
         (LaunchArg){.kind = kind, .index = index, .axis = axis, .name = name};
 }
 
-/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; the row axes
- * that are `collapsed` have one. */
+/* The axes that an entry counts as one: rows that are evenly apart, columns side by side. */
+typedef struct {
+    AxisSet rows, columns;
+} Merged;
+
+/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; merged rows have
+ * one stride, merged columns none. */
 static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const char *name,
-                        AxisSet axes, AxisSet collapsed)
+                        AxisSet axes, Merged merged)
 {
+    const AxisSet collapsed = merged.rows,
+                  dense = axes_within(merged.columns, axes) ? merged.columns : 0;
     push(s, args, ARG_TENSOR, tensor, 0, name);
     args->data[args->count - 1].phase = phase;
     if (axes & collapsed && axes & ~collapsed)
         push(s, args, ARG_ROW_STRIDE, tensor, 0, arena_format(s->arena, "%s_row", name));
     for (int i = 0; i < s->g->axis_count; i++) {
         bool fastest = axes >> i == 1;
-        if ((axes & ~collapsed) >> i & 1 && !fastest)
+        if ((axes & ~collapsed & ~dense) >> i & 1 && !fastest)
             push(s, args, ARG_STRIDE, tensor, i,
                  arena_format(s->arena, "%s_%s", name, s->g->axes[i].name));
     }
@@ -234,7 +241,7 @@ static void push_finish_loads(Scheduler *s, Args *args, const LaunchSlot *slots,
         if (load->slot >= 0)
             push(s, args, ARG_SLOT, load->slot, 0, slots[load->slot].name);
         else
-            push_tensor(s, args, load->tensor, 0, load->name, load->axes, 0);
+            push_tensor(s, args, load->tensor, 0, load->name, load->axes, (Merged){0, 0});
     }
 }
 
@@ -247,9 +254,9 @@ static void push_partials(Scheduler *s, Args *args, const Kernel *k)
     }
 }
 
-static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name,
-                             AxisSet collapsed)
+static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *name, Merged merged)
 {
+    const AxisSet collapsed = merged.rows;
     Kernel *k = &plan->kernels[kernel];
     const LaunchSlot *slots = plan->launch.slots;
     Args args = {0};
@@ -258,8 +265,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         if (load->slot >= 0)
             push(s, &args, ARG_SLOT, load->slot, 0, load->name = slots[load->slot].name);
         else
-            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes,
-                        collapsed);
+            push_tensor(s, &args, load->tensor, last_read(k, load), load->name, load->axes, merged);
     }
     const Kernel *finish = finish_of_groups(plan, kernel);
     push_finish_loads(s, &args, slots, k, finish);
@@ -269,7 +275,7 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         if (store->slot >= 0)
             push(s, &args, ARG_SLOT, store->slot, 0, store->name = slots[store->slot].name);
         else
-            push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes, collapsed);
+            push_tensor(s, &args, store->tensor, store->phase, store->name, store->axes, merged);
     }
     if (k->finishes < 0) push_partials(s, &args, k);
     int mailbox = k->clears >= 0 ? plan->kernels[k->clears].mailbox : k->mailbox;
@@ -460,10 +466,13 @@ void build_launch(Scheduler *s, Plan *plan)
         else
             set_grid(s, k, kernels[i].grid);
         kernels[i].collapsed = collapses_rows(s, k) ? k->rows : 0;
-        kernels[i].entry = list_args(s, plan, i, k->name, kernels[i].collapsed);
-        if (kernels[i].collapsed)
-            kernels[i].strided =
-                list_args(s, plan, i, kernel_name(s->arena, s->g, plan, i, true), 0);
+        kernels[i].dense = k->dense;
+        const Merged merged = {kernels[i].collapsed, kernels[i].dense};
+        kernels[i].entry = list_args(s, plan, i, k->name, merged);
+        if (has_strided(&kernels[i])) {
+            const char *name = kernel_name(s->arena, s->g, plan, i, true);
+            kernels[i].strided = list_args(s, plan, i, name, (Merged){0, 0});
+        }
     }
     l->kernels = kernels;
     l->kernel_count = plan->kernel_count;

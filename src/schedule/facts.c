@@ -152,6 +152,7 @@ unsigned footprint_of(const Kernel *k, const Sizes *sizes, AxisSet axes)
 {
     const AxisSet fastest = k->columns ? (AxisSet)1 << fastest_column(k) : 0;
     AxisSet stepped = axes & k->columns;
+    if (is_dense(k)) return stepped ? ALONG_TILES | ALONG_VECTOR : 0;
     const int64_t length = axes_size(sizes, fastest);
     if (k->beside || length == k->vec || length == (int64_t)k->vec * k->threads_per_row)
         stepped &= ~fastest;

@@ -177,7 +177,7 @@ static int late_registers(const Kernel *k)
 
 bool may_read_early(const Kernel *k)
 {
-    return !is_persistent(k) && !k->lag && !is_streamed(k) && !has_several_columns(k);
+    return !is_persistent(k) && !k->lag && !is_streamed(k) && !has_several_column_axes(k);
 }
 
 void place_late(Kernel *k, bool early)
@@ -215,7 +215,7 @@ static int64_t late_bytes(const Kernel *k)
 static int64_t bytes_of_few(const Scheduler *s, const Kernel *k)
 {
     bool alone = k->one_row && k->teams == 1 && !is_streamed(k) && !is_grouped(k) &&
-                 !is_persistent(k) && !has_several_columns(k);
+                 !is_persistent(k) && !has_several_column_axes(k);
     int64_t bytes = alone && !k->smem_bytes && !k->idle_bytes ? late_bytes(k) : 0;
     return bytes + static_bytes(s, k) > s->target->smem_per_cta ? 0 : bytes;
 }

@@ -204,6 +204,9 @@ typedef struct Kernel {
      * threads_per_row threads in each of `cluster` CTAs, a CTA `teams` rows. (FINISH: a CTA's
      * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
     int vec, tiles;
+    AxisSet
+        dense; /* the last of several column axes, which are taken for one: tensors have them side by
+                      side, or another entry serves them; 0: none */
     int threads_per_row, teams;
     int groups;    /* of teams, which take the stages of a copy warp's ring in turn; else 1 */
     int registers; /* of a thread that computes, once the copy warp has handed over its own, for which
@@ -412,11 +415,20 @@ static inline int rows_at_once(const Kernel *k)
 {
     return k->teams * (k->beside ? k->vec : 1);
 }
-/* Whether a column stands for several axes: then a vector lies along the fastest of them, and where
+static inline bool has_several_column_axes(const Kernel *k)
+{
+    return (k->columns & (k->columns - 1)) != 0;
+}
+/* Whether all of several column axes are taken for one. */
+static inline bool is_dense(const Kernel *k)
+{
+    return k->dense && k->dense == k->columns;
+}
+/* Whether a vector lies along the fastest of several column axes, or along those that are dense, and where
  * it begins follows from its coordinates. */
 static inline bool has_several_columns(const Kernel *k)
 {
-    return (k->columns & (k->columns - 1)) != 0;
+    return has_several_column_axes(k) && !is_dense(k);
 }
 static inline bool has_several_row_axes(const Kernel *k)
 {

@@ -48,7 +48,7 @@ int list_entries(const LaunchPlan *plan, const LaunchEntry **entries)
     int count = 0;
     for (int i = 0; i < plan->kernel_count; i++) entries[count++] = &plan->kernels[i].entry;
     for (int i = 0; i < plan->kernel_count; i++)
-        if (plan->kernels[i].collapsed) entries[count++] = &plan->kernels[i].strided;
+        if (has_strided(&plan->kernels[i])) entries[count++] = &plan->kernels[i].strided;
     return count;
 }
 
@@ -130,15 +130,33 @@ bool collapse_rows(const LaunchPlan *plan, int tensor, AxisSet rows, const Sizes
     return true;
 }
 
+bool is_dense_along(const LaunchPlan *plan, int tensor, AxisSet axes, const Sizes *sizes,
+                    const int64_t *strides)
+{
+    AxisSet own = plan->tensors[tensor].axes;
+    if (axes & ~own) return true;
+    int64_t next = 1;
+    for (int axis = plan->axis_count - 1, dim = __builtin_popcount(own) - 1; axis >= 0; axis--) {
+        if (!(own >> axis & 1)) continue;
+        const bool apart = axes >> axis & 1 && sizes->of[axis] > 1 && strides[dim] != next;
+        if (apart) return false;
+        if (axes >> axis & 1) next = multiply(next, sizes->of[axis]);
+        dim--;
+    }
+    return true;
+}
+
 const LaunchEntry *choose_entry(const LaunchPlan *plan, int kernel, const Sizes *sizes,
                                 StridesOf *strides_of, const void *launch)
 {
     const LaunchKernel *k = &plan->kernels[kernel];
     int64_t stride;
-    for (int i = 0; k->collapsed && i < k->entry.arg_count; i++) {
+    for (int i = 0; has_strided(k) && i < k->entry.arg_count; i++) {
         const LaunchArg *arg = &k->entry.args[i];
-        if (arg->kind == ARG_TENSOR && !collapse_rows(plan, arg->index, k->collapsed, sizes,
-                                                      strides_of(launch, arg->index), &stride))
+        if (arg->kind != ARG_TENSOR) continue;
+        const int64_t *strides = strides_of(launch, arg->index);
+        if (!is_dense_along(plan, arg->index, k->dense, sizes, strides) ||
+            !collapse_rows(plan, arg->index, k->collapsed, sizes, strides, &stride))
             return &k->strided;
     }
     return &k->entry;

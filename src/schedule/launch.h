@@ -89,6 +89,8 @@ typedef struct {
     LaunchEntry entry;
     AxisSet collapsed;   /* several row axes that `entry` counts as one. It is for tensors for which
                             collapse_rows()   says that this can be, ... 0: it is for all ... */
+    AxisSet dense;       /* several column axes that `entry` counts as one, for tensors that have
+                            all of them side by side: is_dense_along(); 0: none */
     LaunchEntry strided; /* ... and this for the others; name NULL: there is none */
     int threads;
     int cluster; /* CTAs a cluster along x, 1: none */
@@ -117,6 +119,11 @@ typedef struct {
     int paced_from;     /* the interval is for rows that are so many times what L2 holds, or more */
     LaunchGrid grid[GRID_RANK];
 } LaunchKernel;
+
+static inline bool has_strided(const LaunchKernel *kernel)
+{
+    return kernel->collapsed || kernel->dense;
+}
 
 /* Arguments of either of its entries. */
 static inline int most_args(const LaunchKernel *kernel)
@@ -177,6 +184,10 @@ int64_t collapsed_rows(const LaunchPlan *plan, int kernel, const Sizes *sizes);
  * nothing but rows is to be dense. `strides` are the tensor's, by its own axes. */
 bool collapse_rows(const LaunchPlan *plan, int tensor, AxisSet rows, const Sizes *sizes,
                    const int64_t *strides, int64_t *stride);
+/* Whether a tensor that has all of some axes, its last, has their elements side by side. One that
+ * lacks an axis of them may be anyhow. */
+bool is_dense_along(const LaunchPlan *plan, int tensor, AxisSet axes, const Sizes *sizes,
+                    const int64_t *strides);
 /* Whether an output may lie on an input that is laid out alike. */
 bool may_lie_on(const LaunchPlan *plan, int input, int output);
 /* The entry of a kernel that takes a launch's tensors, whose strides `strides_of` gives. */

@@ -52,7 +52,7 @@ static Operations count_operations(const Scheduler *s, const Kernel *k)
         const NodeInfo *info = &s->g->nodes.data[i];
         if (!k->computed[i] || !(info->axes & k->columns)) continue;
         double cost = cost_of(s->target, info->op, inverted);
-        if (!k->beside && !(info->axes >> fastest_column(k) & 1))
+        if (!k->beside && !is_dense(k) && !(info->axes >> fastest_column(k) & 1))
             cost /= k->vec; /* once a vector */
         o.once += cost;
         if (uses[i] > 1) o.again += (uses[i] - 1) * cost;

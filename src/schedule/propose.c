@@ -379,7 +379,9 @@ int propose(Scheduler *s, const Kernel *k, bool untimed, Consider *consider, voi
     Proposals p = {.s = s, .cut = k, .asked = s->forced, .consider = consider, .data = data};
     p.untimed = untimed;
     p.loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
-    p.vec = p.asked.vec ? p.asked.vec : find_vector(s, k);
+    Kernel widest = *k;
+    widest.dense = find_dense(s, k);
+    p.vec = p.asked.vec ? p.asked.vec : find_vector(s, &widest);
     p.columns = has_element_work(s->g, k) ? column_count(s, k) : 1;
     p.now = (Schedule){.any = true, .family = k->family, .exact = 1};
     p.now.rows = p.now.cluster = p.now.stages = p.now.reads = p.now.groups = 1;

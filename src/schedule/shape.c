@@ -28,20 +28,67 @@ int full_vector(const Kernel *k)
     return min_int(16 / narrowest(k), MAX_VECTOR);
 }
 
-/* Elements along the fastest of the columns' axes. */
-static int64_t fastest_count(const Scheduler *s, const Kernel *k)
+/* Elements of a row that surely lie side by side. */
+static int64_t dense_count(const Scheduler *s, const Kernel *k)
 {
-    return k->columns ? axes_size(&s->a->sizes, (AxisSet)1 << fastest_column(k)) : 1;
+    if (!k->columns) return 1;
+    return axes_size(&s->a->sizes, k->dense ? k->dense : (AxisSet)1 << fastest_column(k));
 }
 
 /* A row is whole vectors, so that all rows are alike and every access is aligned: where the number
- * of columns is odd, single elements. Of several axes the fastest is whole vectors. */
+ * of columns is odd, single elements. Of several axes the fastest is whole vectors, or, where they are
+ * dense, all together. */
 int find_vector(const Scheduler *s, const Kernel *k)
 {
     int vec = k->dynamic && !has_several_columns(k) ? 1 : full_vector(k);
     if (k->beside) return vec; /* how many rows there are a launch knows */
-    while (fastest_count(s, k) % vec) vec /= 2;
+    while (dense_count(s, k) % vec) vec /= 2;
     return vec;
+}
+
+/* Whether an element's place along some of the columns' axes is found by its place along all of them. */
+static bool goes_along(const Kernel *k, AxisSet dense, Access access, AxisSet axes)
+{
+    if (!(axes & dense)) return true;
+    if (access == ACCESS_VECTOR) return axes_within(dense, axes);
+    return access == ACCESS_ELEMENT && dense == k->columns;
+}
+
+static bool all_go_along(const Scheduler *s, const Kernel *k, AxisSet dense)
+{
+    bool all = true;
+    for (int i = 0; i < k->load_count; i++)
+        all &= goes_along(k, dense, k->loads[i].access, k->loads[i].axes);
+    for (int i = 0; i < k->store_count; i++)
+        all &= goes_along(k, dense, k->stores[i].access, k->stores[i].axes);
+    for (int i = 1; i < s->g->nodes.count && dense != k->columns; i++) {
+        const NodeInfo *info = &s->g->nodes.data[i];
+        all &= !(k->computed[i] && info->op == OP_INDEX && dense >> info->axis & 1);
+    }
+    return all;
+}
+
+/* As many of the last column axes as may be taken for one. */
+static AxisSet merge_columns(const Scheduler *s, const Kernel *k)
+{
+    AxisSet most = 0;
+    for (int axis = fastest_column(k); axis >= 0 && !((k->rows | k->kept) >> axis & 1); axis--) {
+        const AxisSet dense = k->columns & ~(((AxisSet)1 << axis) - 1);
+        if (all_go_along(s, k, dense)) most = dense;
+    }
+    return most;
+}
+
+/* The columns that are taken for one, where vectors then are wider. */
+AxisSet find_dense(const Scheduler *s, const Kernel *k)
+{
+    if (!has_several_column_axes(k) || k->beside || k->kept || k->dynamic || k->accumulator_count ||
+        has_parts(s->g, k) || !axes_within(k->columns, s->a->fixed))
+        return 0;
+    Kernel one = *k, several = *k;
+    one.dense = merge_columns(s, k);
+    several.dense = 0;
+    return find_vector(s, &one) > find_vector(s, &several) ? one.dense : 0;
 }
 
 /* Why no CTA can be so; NULL: it can. */

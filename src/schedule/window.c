@@ -359,7 +359,7 @@ static bool compares_places(const Graph *g, const Kernel *k)
 static bool may_have_window(const Graph *g, const Kernel *k)
 {
     return k->computed && k->columns && k->rows && !k->beside && !k->dynamic &&
-           !has_several_columns(k) && row_inputs(k) && compares_places(g, k);
+           !has_several_column_axes(k) && row_inputs(k) && compares_places(g, k);
 }
 
 void find_window(const Scheduler *s, Kernel *k)

@@ -26,7 +26,7 @@ static void check_launch(const LaunchPlan *plan)
         for (int dim = 0; dim < GRID_RANK; dim++)
             demand(launch_ctas(plan, k, dim, &plan->sizes) >= 0, "a grid has fewer than no CTAs");
     for (int k = 0; k < plan->kernel_count; k++)
-        demand(plan->kernels[k].collapsed ||
+        demand(has_strided(&plan->kernels[k]) ||
                    choose_entry(plan, k, &plan->sizes, no_strides, NULL) == &plan->kernels[k].entry,
                "a kernel that is for all strides is not taken");
 }

@@ -27,7 +27,7 @@ static const LaunchEntry *find_entry(const char *name)
     for (int k = 0; k < now->kernel_count; k++) {
         const LaunchKernel *kernel = &now->kernels[k];
         if (!strcmp(kernel->entry.name, name)) return &kernel->entry;
-        if (kernel->collapsed && !strcmp(kernel->strided.name, name)) return &kernel->strided;
+        if (has_strided(kernel) && !strcmp(kernel->strided.name, name)) return &kernel->strided;
     }
     return NULL;
 }
@@ -209,6 +209,28 @@ static void give_strides(int64_t *strides, const fusec_tensor *t, int64_t pad)
         compare("adaln_bwd_C" #C_, status, adaln_bwd_C##C_##_error(status), expected);             \
     } while (0)
 
+/* Where lines of an image are apart, its columns are not side by side. */
+#define IMAGES(W_, B_, length, pad)                                                                \
+    do {                                                                                           \
+        const int64_t B = (B_) + (length), all[] = {B, 6, 7, W_}, few[] = {6, 7};                  \
+        fusec_tensor in[] = {                                                                      \
+            make_tensor(0, FUSEC_BF16, 4, all, pad), make_tensor(1, FUSEC_BF16, 3, all + 1, 0),    \
+            make_tensor(2, FUSEC_F32, 1, few, 0), make_tensor(3, FUSEC_F32, 1, all, 0),            \
+            make_tensor(4, FUSEC_F32, 2, few, 0)};                                                 \
+        fusec_tensor out[] = {make_tensor(5, FUSEC_BF16, 4, all, 0),                               \
+                              make_tensor(6, FUSEC_F32, 1, all, 0),                                \
+                              make_tensor(7, FUSEC_F32, 4, all, 0)};                               \
+        launch_by_runtime(plan, in, out, NULL, expected);                                          \
+        dense_columns_W##W_##_args args;                                                           \
+        dense_columns_W##W_##_init(&args);                                                         \
+        args.B = B, args.x = in[0].data, args.a = in[1].data, args.g = in[2].data;                 \
+        args.h = in[3].data, args.p = in[4].data;                                                  \
+        args.y = out[0].data, args.m = out[1].data, args.s = out[2].data;                          \
+        give_strides(args.x_strides, &in[0], pad);                                                 \
+        int status = dense_columns_W##W_##_launch(&args, stream);                                  \
+        compare("dense_columns_W" #W_, status, dense_columns_W##W_##_error(status), expected);     \
+    } while (0)
+
 static const int64_t batches[] = {0, 1, 2, 7, 33, 132, 1000};
 static const int64_t lengths[] = {0, 1, 3, 16, 257, 4096, 100000};
 enum { SIZES = sizeof batches / sizeof *batches };
@@ -250,6 +272,7 @@ int main(void)
     EVERY_SIZE(ADALN, "examples/adaln_bwd.fuse", "C", 1000);
     EVERY_SIZE(ADALN, "examples/adaln_bwd.fuse", "C", 1152);
     EVERY_SIZE(ADALN, "examples/adaln_bwd.fuse", "C", 4096);
+    EVERY_SIZE(IMAGES, "tests/cases/dense_columns.fuse", "W", 3);
     check_refusals();
     fusec_device_destroy(device);
     printf("-- launchers: %d launches like the runtime's, %d wrong\n", cases - wrong, wrong);

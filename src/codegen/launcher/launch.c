@@ -184,12 +184,26 @@ static int collapse_rows(const Call *call, int tensor, AxisSet rows, int64_t *st
     return 1;
 }
 
+/* Whether the elements of a tensor that has all of some axes, its last, lie side by side. */
+static int is_dense_along(const Call *call, int tensor, AxisSet dense)
+{
+    int64_t next = 1;
+    if (dense & ~tensors[tensor].axes) return 1;
+    for (int axis = AXES - 1; axis >= 0; axis--) {
+        if (!(dense >> axis & 1)) continue;
+        if (call->sizes[axis] > 1 && call->strides[tensor][axis] != next) return 0;
+        next = multiply(next, call->sizes[axis]);
+    }
+    return 1;
+}
+
 static int choose_entry(const Call *call, const Kernel *k)
 {
     int64_t stride;
-    for (int i = 0; k->collapsed && i < k->entry[0].arg_count; i++) {
+    for (int i = 0; k->entry[1].name && i < k->entry[0].arg_count; i++) {
         const Arg *arg = &k->entry[0].args[i];
-        if (arg->kind == ARG_TENSOR && !collapse_rows(call, arg->index, k->collapsed, &stride))
+        if (arg->kind == ARG_TENSOR && (!is_dense_along(call, arg->index, k->dense) ||
+                                        !collapse_rows(call, arg->index, k->collapsed, &stride)))
             return 1;
     }
     return 0;

@@ -60,8 +60,9 @@ typedef struct {
 } Grid;
 
 typedef struct {
-    Entry entry[2];    /* for evenly spaced rows; for others, where `collapsed` */
-    AxisSet collapsed; /* row axes that entry[0] counts as one */
+    Entry entry[2];    /* the second for what the first is not for */
+    AxisSet collapsed; /* row axes that entry[0] counts as one: rows that are evenly spaced */
+    AxisSet dense;     /* columns that entry[0] counts as one: they lie side by side */
     int threads;
     int cluster;         /* CTAs along x */
     int mailbox;         /* -1, or the slot by which they meet in place of a cluster */

@@ -97,6 +97,19 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
         put_elements(row, col, v);
 }
 
+//@ scatter
+// values, rounded to T, to the elements of columns col .. col + n, nothing from `size` on; place_of(column) points to one
+template <class T, int n, class V, class F> DEVICE void scatter(const V (&values)[n], int col, int size, F place_of)
+{
+    vector<T, n> v;
+    fill(v, values);
+    if (col >= size)
+        return;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        *place_of(col + i) = v[i];
+}
+
 //@ store_aligned
 // to workspace, whose rows are aligned
 template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, const V (&values)[n], int size)

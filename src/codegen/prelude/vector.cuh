@@ -143,6 +143,17 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
     }
 }
 
+//@ gather
+// v = the elements of columns col .. col + n, or anything from `size` on; place_of(column) points to one
+template <class T, int n, class F> DEVICE void gather(vector<T, n> &v, int col, int size, F place_of)
+{
+    if (col >= size)
+        return;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        v[i] = *place_of(col + i);
+}
+
 //@ load_some
 // v[0 .. count) = at[0 .. count), or all of v; one wide access where all are there and aligned
 template <class T, int n> DEVICE void load_some(vector<T, n> &v, const T *at, int count)
