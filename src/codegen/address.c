@@ -150,13 +150,19 @@ static Coords keep_coords(const Emitter *e)
     return kept;
 }
 
-Coords enter_vector(Emitter *e)
+Coords enter_column(Emitter *e, const char *column)
 {
     const Coords outside = keep_coords(e);
+    set_coords(e, column);
+    return outside;
+}
+
+Coords enter_vector(Emitter *e)
+{
+    if (is_dense(e->k) || e->gathers) return enter_column(e, "(col + i)");
+    const Coords outside = keep_coords(e);
     const char **fastest = &e->coords[fastest_column(e->k)];
-    if (is_dense(e->k) || e->gathers)
-        set_coords(e, "(col + i)");
-    else if (has_several_columns(e->k) && e->k->vec > 1)
+    if (has_several_columns(e->k) && e->k->vec > 1)
         *fastest = arena_format(e->arena, "%s + i", *fastest);
     return outside;
 }
@@ -168,8 +174,7 @@ void leave_vector(Emitter *e, const Coords *outside)
 
 const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet axes)
 {
-    const Coords outside = keep_coords(e);
-    set_coords(e, "at");
+    const Coords outside = enter_column(e, "at");
     const char *offset = offset_text(e, tensor, axes, axes);
     leave_vector(e, &outside);
     return arena_format(e->arena, "[&](int at) { return %s + %s; }", pointer, offset);

@@ -244,6 +244,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->rests = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);
+    e->two_values = NEW_ARRAY(arena, TwoValues, g->nodes.count);
     e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
     e->users = NEW_ARRAY(arena, int, g->nodes.count);
     e->serves = NEW_ARRAY(arena, bool, g->nodes.count);

@@ -45,6 +45,12 @@ typedef struct {
     const char *last, *before;
 } Carried;
 
+/* What a load has at the first and at the last element of a vector. */
+typedef struct {
+    const char *first, *last;
+    bool known; /* in the tile that is being printed */
+} TwoValues;
+
 typedef struct {
     Arena *arena;
     const Plan *plan;
@@ -66,6 +72,8 @@ typedef struct {
      * without. */
     Map gaps, numbers;
     LIST(int) next;
+
+    TwoValues *two_values; /* by node id */
 
     const char **args;           /* identifiers of the kernel's parameters, as entry->args */
     const char *sizes[MAX_AXES]; /* identifiers of axis sizes */
@@ -126,6 +134,7 @@ typedef struct {
     const char *of[MAX_AXES];
 } Coords;
 Coords enter_vector(Emitter *e);
+Coords enter_column(Emitter *e, const char *column); /* ... or of one column, an expression */
 void leave_vector(Emitter *e, const Coords *outside);
 /* A function of a column, `at`, that gives where its element is. */
 const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet axes);
@@ -189,7 +198,13 @@ const char *load_address(Emitter *e, const Load *load);
 const char *slice_address(Emitter *e, const Load *load); /* of this CTA's part of a row */
 const char *row_part(Emitter *e, const Load *load);
 const char *tile_loader(const Emitter *e, const Load *load);
+/* codegen/two_values.c */
+void emit_two_values(Emitter *e, const bool *needed); /* before a vector's elements */
+void forget_two_values(Emitter *e);
+const char *choose_value(Emitter *e, const Load *load); /* an element's; NULL: it is read itself */
+/* codegen/scattered.c: a tile's vector, from and to wherever its elements are. */
 void emit_gather(Emitter *e, const Load *load, const char *tile);
+void emit_scatter(Emitter *e, const Store *store);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);
 void emit_l2_prefetch(Emitter *e); /* early, for column vectors that a later phase reads */

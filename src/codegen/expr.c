@@ -128,6 +128,8 @@ static const char *load_text(Emitter *e, const Load *load)
                                           : arg_name(e, ARG_TENSOR, load->tensor, 0);
     const char *type = type_cuda(dtype_info[load->dtype].type);
     if (load->access == ACCESS_VECTOR) return vector_element(e, load);
+    const char *chosen = choose_value(e, load);
+    if (chosen) return chosen;
     const char *at = element(e, pointer, load->tensor, load->axes);
     if (may_be_outside(e, load))
         return arena_format(e->arena, "%s < %s ? (%s)%s : 0",
@@ -250,8 +252,9 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
     const Load *load = find_load(e, n);
     *precedence = op_info[info->op].precedence;
     if (load) {
-        *precedence = may_be_outside(e, load) ? 3 : 16;
-        return load_text(e, load);
+        const char *text = load_text(e, load);
+        *precedence = strchr(text, '?') ? 3 : 16;
+        return text;
     }
     switch (info->op) {
     case OP_CONST:

@@ -55,13 +55,6 @@ static bool has_one_stride(const Kernel *k)
     return k->beside && columns && !(columns & (columns - 1));
 }
 
-/* A tile's vector, from wherever its elements are. */
-void emit_gather(Emitter *e, const Load *load, const char *tile)
-{
-    line(e->out, "gather(%s_v%s, col, %s, %s);", load->name, tile, e->end,
-         place_function(e, load_pointer(e, load), load->tensor, load->axes));
-}
-
 /* Where columns are several axes, each vector has an address of its own. */
 static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
 {

@@ -176,26 +176,14 @@ static bool stores_all(const Kernel *k)
            !k->counts_places;
 }
 
-/* To wherever the elements are. */
-static void emit_scatter(Emitter *e, const Store *store)
-{
-    line(e->out, "%sscatter<%s>(%s_out, col, %s, %s);",
-         rows_share_warps(e->k) ? "if (has_row) " : "", dtype_info[store->dtype].cuda, store->name,
-         e->end, place_function(e, store_pointer(e, store), store->tensor, store->axes));
-}
-
 static void emit_vector_stores(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (!is_pass_store(pass, store) || store->access != ACCESS_VECTOR) continue;
-        if (is_stored_by_blocks(e->k, store)) {
-            emit_to_blocks(e, store);
-            continue;
-        }
-        if (e->gathers) {
-            emit_scatter(e, store);
+        if (e->gathers || is_stored_by_blocks(e->k, store)) {
+            (e->gathers ? emit_scatter : emit_to_blocks)(e, store);
             continue;
         }
         const char *at =
@@ -397,6 +385,7 @@ static void emit_tile(const Pass *pass)
     int scope = open_scope(e);
     if (!e->ahead) emit_tile_loads(pass);
     emit_column_values(pass, true);
+    emit_two_values(e, pass->needed);
     emit_vector_divisors(e, pass->needed);
     emit_output_vectors(pass);
     emit_pair_vectors(pass);
@@ -410,6 +399,7 @@ static void emit_tile(const Pass *pass)
     emit_element_stores(pass, true);
     emit_vector_stores(pass);
     emit_prefetch_tile(e, pass->phase);
+    forget_two_values(e);
     close_scope(e, scope);
 }
 

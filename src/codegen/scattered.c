@@ -1,0 +1,16 @@
+/* codegen/scattered.c: columns of several axes that a kernel counts as one, in tensors that have them
+ * apart: a vector's elements are read and stored one by one. */
+#include "codegen/emit.h"
+
+void emit_gather(Emitter *e, const Load *load, const char *tile)
+{
+    line(e->out, "gather(%s_v%s, col, %s, %s);", load->name, tile, e->end,
+         place_function(e, load_pointer(e, load), load->tensor, load->axes));
+}
+
+void emit_scatter(Emitter *e, const Store *store)
+{
+    line(e->out, "%sscatter<%s>(%s_out, col, %s, %s);",
+         rows_share_warps(e->k) ? "if (has_row) " : "", dtype_info[store->dtype].cuda, store->name,
+         e->end, place_function(e, store_pointer(e, store), store->tensor, store->axes));
+}
