@@ -215,6 +215,27 @@ START_TEST(no_infinity_for_the_largest_number)
 }
 END_TEST
 
+/* A scale whose exponent is in doubt may double an element, which is then rounded to larger steps. */
+START_TEST(what_may_be_larger_is_rounded_to_larger_steps)
+{
+    static const struct {
+        double exact, doubt, stored;
+        int64_t wrong;
+    } cases[] = {{1.94, 1.94, 4.0, 0},  {1.94, 1.94, 4.5, 1}, {1.94, 1.94, 3.75, 0},
+                 {1.94, 0, 2.0, 0},     {1.94, 0, 1.75, 1},   {1.99, 0, 2.25, 1},
+                 {300, 300, 448, 0},    {300, 0, 320, 1},     {-1.94, 1.94, -4.0, 0},
+                 {-1.94, 1.94, 0.25, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char stored[8] = {0};
+        dtype_store_float(DTYPE_F8E4M3, stored, cases[i].stored);
+        const double exact = cases[i].exact;
+        const float bound = (float)(cases[i].doubt / DOUBT);
+        ck_assert_msg(judge(DTYPE_F8E4M3, stored, &exact, &bound, 1).wrong == cases[i].wrong,
+                      "case %zu", i);
+    }
+}
+END_TEST
+
 Suite *judge_suite(void)
 {
     Suite *suite = suite_create("judge");
@@ -226,6 +247,7 @@ Suite *judge_suite(void)
     tcase_add_test(cases, integers_are_compared_as_integers);
     tcase_add_test(cases, the_largest_error_and_the_largest_share);
     tcase_add_test(cases, no_infinity_for_the_largest_number);
+    tcase_add_test(cases, what_may_be_larger_is_rounded_to_larger_steps);
     suite_add_tcase(suite, cases);
     return suite;
 }

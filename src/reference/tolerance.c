@@ -1,6 +1,7 @@
 /* reference/tolerance.c: compares stored results with the evaluator's exact values and bounds.
  *
- * The rule, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E. NaN must be
+ * The rule, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E, where the ulp is
+ * that of the largest value that may have been rounded, |ref| + DOUBT E. NaN must be
  * NaN and infinity infinity, except where f32 arithmetic may leave its range or meet NaN (E says
  * so), and where the stored type's own overflow is within the tolerance. An integer must be exact
  * up to E. */
@@ -64,7 +65,8 @@ static Deviation judge_float(DType dtype, double out, double exact, double bound
     if (!(bound < HUGE_VAL)) return unknown;
     const double ref = target_value(dtype, exact);
     const double ulp = dtype_ulp(dtype, ref);
-    const double tolerance = ULPS_ALLOWED * ulp + DOUBT * bound;
+    const double most = fmin(fabs(ref) + DOUBT * bound, largest(dtype));
+    const double tolerance = ULPS_ALLOWED * dtype_ulp(dtype, most) + DOUBT * bound;
     if (isinf(out) || isinf(dtype_round(dtype, ref)))
         return judge_infinity(dtype, out, ref, tolerance);
     const double error = fabs(out - ref);
