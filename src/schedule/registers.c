@@ -119,13 +119,13 @@ static double doubt(const Scheduler *s, const Kernel *k)
     return s->fitted ? 1 : k->vec == 1 ? SINGLE : UNFITTED;
 }
 
-/* Of the places of tiles along several axes: ptxas finds all of them first where no tile is checked
- * against the row's end, or where all vectors are held as f32 at once. */
+/* Of the places of tiles along several axes that a division finds: ptxas finds all of them first where no
+ * tile is checked against the row's end, or where all vectors are held as f32 at once. */
 static double place_registers(const Kernel *k)
 {
     static const double CHECKED = 0.3, FULL = 2.2, WHOLE = 3.5;
-    if (!has_several_columns(k) || is_streamed(k) || k->threads_per_row == 1) return 0;
-    const bool whole = k->vec > 1 && k->moments == MOMENTS_OF_THREADS;
+    if (!has_several_columns(k) || (k->vec > 1 && !k->dense) || is_streamed(k)) return 0;
+    const bool whole = k->dense && k->moments == MOMENTS_OF_THREADS;
     return (whole ? WHOLE : k->remainder == TILES_FULL ? FULL : CHECKED) * k->tiles;
 }
 
