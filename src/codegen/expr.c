@@ -321,7 +321,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
 const char *expression(Emitter *e, Node n, int precedence)
 {
     if (e->outside && is_column_value(e, n)) n = e->k->window->outside[n.id];
-    if (e->local[n.id]) return variable(e, n);
+    if (e->local[n.id] && !(e->outside && is_kept(e, n))) return variable(e, n);
     int own = 16;
     const char *text = compute_text(e, n, &own);
     return own < precedence ? arena_format(e->arena, "(%s)", text) : text;

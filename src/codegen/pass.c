@@ -432,7 +432,7 @@ static bool has_tile_registers(const Pass *pass)
         if (is_resident(&k->loads[i]) && pass->needed[k->loads[i].node.id]) return true;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase && k->accumulators[i].per_column) return true;
-    return has_parts(pass->e->g, k);
+    return has_parts(pass->e->g, k) || k->keeps;
 }
 
 Text *open_body(Emitter *e)

@@ -440,6 +440,7 @@ bool fit_schedule(Scheduler *s, Kernel *k)
         return false;
     }
     k->residency = residency_of(f);
+    if (k->residency != ROWS_IN_REGISTERS && !has_parts(s->g, k)) k->keeps = NULL;
     k->dense = k->residency == ROWS_IN_REGISTERS ? find_dense(s, k) : 0;
     set_threads(s, k);
     k->family = f->family;

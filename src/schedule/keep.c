@@ -1,6 +1,7 @@
 /* schedule/keep.c: which values of a row's elements stay from the phase that first computes them to
- * the phases that need them again. Only kernels that reduce parts of rows keep values: they can have
- * many phases, and each would otherwise compute again everything before it. */
+ * the phases that need them again. Kernels that reduce parts of rows keep values: they can have many phases,
+ * and each would otherwise compute again everything before it. So do those whose rows have a window, for
+ * a compiler does not see that what two phases compute behind the same condition is the same. */
 #include "schedule/internal.h"
 
 /* Operations from loads on; what is cheaper is computed again rather than kept. */
@@ -43,7 +44,8 @@ static uint64_t *find_ends(const Scheduler *s, const Kernel *k)
 void find_kept(const Scheduler *s, Kernel *k)
 {
     enum { LEAST = 8 };
-    if (k->keeps || k->beside || !has_parts(s->g, k) || k->phases > LAST_PHASE_BIT) return;
+    if (k->keeps || k->beside || k->phases > LAST_PHASE_BIT) return;
+    if (!has_parts(s->g, k) && !k->window) return;
     const double *work = count_work(s, k);
     uint64_t *uses = find_ends(s, k);
     k->keeps = NEW_ARRAY(s->arena, Kept, s->g->nodes.count);

@@ -86,8 +86,8 @@ static void begin_kernel(const Scheduler *s, Kernel *k)
     k->column_ctas = k->cluster = k->groups = 1;
     k->dynamic = has_dynamic_columns(s, k);
     k->most_ctas = s->forced.ctas;
-    if (walks_rows(k)) find_kept(s, k);
     if (walks_rows(k)) find_window(s, k);
+    if (walks_rows(k)) find_kept(s, k);
 }
 
 /* What was asked for holds for the kernels that can be so; the others are as they would be anyway. */

@@ -190,7 +190,7 @@ static bool may_skip(const Search *f, const Window *w, int phase)
 {
     const Kernel *k = f->k;
     const Graph *g = f->s->g;
-    bool skips = !k->keeps;
+    bool skips = true;
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
         if (r->phase != phase || r->picked.id) continue;

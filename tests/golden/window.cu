@@ -51,6 +51,7 @@ void window_softmax(
     vector<bf16, vec> x_v[tiles];
     load_window<step>(x_v, x + b * x_B + h * x_H + q * x_Q, first_column, from, to);
     float row_max = -infinity();    // max[K](s)
+    float s_[tiles][vec];    // for later phases
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;
@@ -58,9 +59,9 @@ void window_softmax(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
-            const float s_ = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
+            s_[t][i] = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
             if (has_row) {
-                row_max = max_nan(row_max, s_);
+                row_max = max_nan(row_max, s_[t][i]);
             }
         }
     }
@@ -68,6 +69,7 @@ void window_softmax(
 
     const float m = max_nan(row_max, sink_);
     float row_sum = 0;    // sum[K](e)
+    float e[tiles][vec];    // for later phases
     const float e_outside = expf(-infinity() - m);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
@@ -75,11 +77,9 @@ void window_softmax(
         if (col <= to && col + vec > from) {
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                const float x_ = widen_again(x_v[t], i);
-                const float s_ = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
-                const float e = expf(s_ - m);
+                e[t][i] = expf(s_[t][i] - m);
                 if (has_row) {
-                    row_sum += e;
+                    row_sum += e[t][i];
                 }
             }
         } else if (e_outside != 0) {
@@ -102,10 +102,7 @@ void window_softmax(
         if (col <= to && col + vec > from) {
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                const float x_ = widen_again(x_v[t], i);
-                const float s_ = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
-                const float e = expf(s_ - m);
-                y_out[i] = e / total_divisor;
+                y_out[i] = e[t][i] / total_divisor;
             }
         } else {
             #pragma unroll
