@@ -113,10 +113,10 @@ list_types() {
     for size in "T=5 N=4100 --sms 1" "B=37 T=2 N=64 --sms 1"; do echo "tests/cases/rows_of_two_axes.fuse $size"; done
     echo "tests/cases/rows_of_two_axes.fuse T=5 N=4100 --sms 1 --stride dy=24624,4104,1"
     # columns of several axes that lie side by side, and do not
-    for size in "" "B=3 C=64 --sms 1" "C=5 W=2" "--stride x=140,22,3,1" "--stride y=147,24,3,1 --offset a=1" "C=2 --stride a=22,3,1 --offset x=1"; do
+    for size in "" "B=3 C=64 --sms 1" "C=5 W=2" "--stride x=140,22,3,1" "--stride y=147,24,3,1 --offset a=1" "C=2 --stride a=22,3,1 --offset x=1" "C=40 --schedule row:reads=2" "C=40 --stride x=1000,22,3,1 --schedule row:reads=2"; do
         echo "tests/cases/dense_columns.fuse $size"
     done
-    for size in "" "H=14 W=14" "--stride x=200,40,6,1" "H=4 W=5 --stride y=120,24,6,1" "--offset x=1"; do echo "tests/cases/dense_pixels.fuse $size"; done
+    for size in "" "H=14 W=14" "--stride x=200,40,6,1" "H=4 W=5 --stride y=120,24,6,1" "--offset x=1" "--schedule row:reads=2" "B=40 --stride x=200,40,6,1 --schedule row:reads=2"; do echo "tests/cases/dense_pixels.fuse $size"; done
     # column vectors that later phases read a tile ahead: in two of them, in parts of a row, of f32
     echo "examples/rmsnorm_quantized.fuse M=3 N=3000"
     echo "$(of_type sim layernorm f32) M=2 N=50000 --sms 4"

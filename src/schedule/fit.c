@@ -441,7 +441,8 @@ bool fit_schedule(Scheduler *s, Kernel *k)
     }
     k->residency = residency_of(f);
     if (k->residency != ROWS_IN_REGISTERS && !has_parts(s->g, k)) k->keeps = NULL;
-    k->dense = k->residency == ROWS_IN_REGISTERS ? find_dense(s, k) : 0;
+    const bool walked = is_streamed(k) && f->cluster == 1;
+    k->dense = k->residency == ROWS_IN_REGISTERS || walked ? find_dense(s, k) : 0;
     set_threads(s, k);
     k->family = f->family;
     k->lag = f->lag;
