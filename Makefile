@@ -267,6 +267,11 @@ check: deps
 SANITIZED = BUILD=build/asan HARDENING= OPT='-O1 -g1' \
             EXTRA='-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
+# Suites run under sanitizers. Without them `make check` runs what is too slow under them, what cannot run under
+# them and what tests less there, by the tags of test cases; `make check-whole` runs all.
+NOT_SANITIZED = slow fork
+ONLY_PLAIN = $(NOT_SANITIZED) plain
+
 # All suites, two at a time; what one says only if it fails, for they provoke many complaints.
 run_suites = rm -f $(1)/*.suite && \
     sed -n 's/^Suite \*\(.*\)_suite(void);/\1/p' tests/suites.h | xargs -P 2 -I @ sh -c \
@@ -281,10 +286,10 @@ checks:
 	@tests/layers.sh
 	@$(MAKE) check-format
 	@$(MAKE) $(PARALLEL) lint
-	@echo '-- suites' && $(call run_suites,build)
+	@echo '-- suites, what sanitizers leave out' && export CK_INCLUDE_TAGS="$(ONLY_PLAIN)" && $(call run_suites,build)
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
-	@echo '-- suites under ASan and UBSan' && export CK_FORK=no CK_EXCLUDE_TAGS="slow fork" && \
+	@echo '-- suites under ASan and UBSan' && export CK_FORK=no CK_EXCLUDE_TAGS="$(NOT_SANITIZED)" && \
 	    $(call run_suites,build/asan)
 	@tests/golden.sh
 	@echo '-- the command line, under ASan and UBSan and as it is, and what else takes one core'
@@ -302,8 +307,7 @@ check-whole: export MALLOC_MMAP_THRESHOLD_ = 268435456
 check-whole:
 	@$(MAKE) $(PARALLEL) all build/suites build/sim_cases build/prop
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/fusec
-	@echo '-- schedules of all lengths' && printf '%s\n' keys_of_examples keys_of_cases choice | \
-	    FUSEC_TEST_WHOLE=1 xargs -P 2 -I @ build/suites @
+	@echo '-- suites, whole' && export FUSEC_TEST_WHOLE=1 && $(call run_suites,build)
 	@tests/beside.sh 'FUSEC=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' 'JOBS=1 tests/cli.sh' 'tests/check_nvrtc.sh all'
 	@$(MAKE) sim-all
 	@echo '-- random programs' && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_OF_ALL) --device sim --schedules --jobs 2

@@ -292,6 +292,7 @@ Suite *process_suite(void)
 {
     Suite *suite = suite_create("process");
     TCase *tests = tcase_create("process");
+    tcase_set_tags(tests, "plain"); /* a sanitizer wants larger stacks */
     tcase_set_timeout(tests, SECONDS);
     tcase_add_checked_fixture(tests, prepare, clean_up);
     tcase_add_loop_test(tests, results_are_the_same, 0, ENVIRONMENTS);
