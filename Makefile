@@ -19,6 +19,7 @@ CODEGEN  = -fPIC -fvisibility=hidden
 # As Debian builds its packages. The builds with sanitizers leave it out: they check the same calls themselves.
 HARDENING = -fstack-protector-strong -fstack-clash-protection -Wformat -Werror=format-security \
             $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-fcf-protection) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+PIE      = -pie
 HARD_LINK = -Wl,-z,relro -Wl,-z,now
 # The number in the SONAME changes when programs must be compiled anew.
 ABI      = 0
@@ -159,7 +160,7 @@ $(BUILD)/obj/%.o: %.c | $(INC)
 
 $(BUILD)/fusec: $(LIBRARY_OBJ) $(CLI_OBJ)
 	@echo link $@
-	@$(CC) $(OPT) $(EXTRA) -pie $(HARD_LINK) $^ $(JANSSON) $(LDLIBS) -o $@
+	@$(CC) $(OPT) $(EXTRA) $(PIE) $(HARD_LINK) $^ $(JANSSON) $(LDLIBS) -o $@
 
 # One object whose only global names are the public ones.
 build/libfusec.a: $(LIBRARY_OBJ)
@@ -264,7 +265,8 @@ check: deps
 	@$(MAKE) wheel
 	@$(MAKE) checks
 
-SANITIZED = BUILD=build/asan HARDENING= OPT='-O1 -g1' \
+# At a fixed address, with the sanitizers' own code in it, fusec starts in half the time.
+SANITIZED = BUILD=build/asan HARDENING= OPT='-Og -g1' PIE='-no-pie -static-libasan -static-libubsan' \
             EXTRA='-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
 # Suites run under sanitizers. Without them `make check` runs what is too slow under them, what cannot run under
