@@ -294,8 +294,8 @@ checks:
 	@echo '-- suites under ASan and UBSan' && export CK_FORK=no CK_EXCLUDE_TAGS="$(NOT_SANITIZED)" && \
 	    $(call run_suites,build/asan)
 	@tests/golden.sh
-	@echo '-- the command line, under ASan and UBSan and as it is, and what else takes one core'
-	@tests/beside.sh 'FUSEC=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh once' 'JOBS=1 tests/cli.sh once' tests/recipes.sh tests/check_nvrtc.sh \
+	@echo '-- the command line, in turn as it is and under ASan and UBSan, and what else takes one core'
+	@tests/beside.sh 'FUSEC_IN_TURN=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh \
 	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh

@@ -8,6 +8,7 @@ json() {
     local status=$1 expression=$2 got
     shift 2
     tests=$((tests + 1))
+    take_turn
     "$fusec" "$@" >stdout 2>stderr
     got=$?
     if [ $got != "$status" ]; then
@@ -46,6 +47,7 @@ as_schema() {
     local name=$1
     shift
     tests=$((tests + 1))
+    take_turn
     "$fusec" "$@" >stdout 2>/dev/null
     "$root"/tests/schema.py "$name" <stdout 2>stderr || fail "not as the schema of $name: fusec $*"
 }
@@ -53,6 +55,8 @@ as_schema() {
 mkdir explained
 tests=$((tests + 2))
 for file in "$root"/examples/*.fuse; do
+    tests=$((tests + 1))
+    take_turn
     FUSEC_NVRTC=/dev/null "$fusec" explain "$file" --json >"explained/$(basename "$file").json" 2>stderr || fail "explain $file"
 done
 "$root"/tests/schema.py explain explained/*.json 2>stderr || fail 'explain is not as the schema'

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # What every part sources first: it works in a folder of its own, build/cli/PART, with a cache and a
 # tuning file of its own, and tests build/fusec, or the program named in FUSEC. `finish` ends it.
+# FUSEC_IN_TURN: another build, under sanitizers, which runs about every third command in place of the first.
 set -u
 part=$(basename "$0" .sh)
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,6 +12,12 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work" || exit 1
 bad=0 tests=0
+builds=("$fusec" "$fusec" "${FUSEC_IN_TURN:-$fusec}")
+
+# Which build runs what comes.
+take_turn() {
+    fusec=${builds[tests % 3]}
+}
 
 # Whether this is build/fusec. Another build of the same program, under sanitizers, prints the same:
 # what only repeats a path with other numbers is left to the first.
@@ -32,6 +39,7 @@ expect() {
     local status=$1 pattern=$2 got stream=stderr library=${FUSEC_NVRTC-}
     shift 2
     tests=$((tests + 1))
+    take_turn
     [ "${1-}" = explain ] && [ -z "${nvrtc-}" ] && library=/dev/null
     FUSEC_NVRTC=$library timeout 60 "$fusec" "$@" >stdout 2>stderr <"${stdin:-/dev/null}"
     got=$?
