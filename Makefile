@@ -39,7 +39,7 @@ FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stu
 PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
-PROGRAMS_A_CHECK = 40
+PROGRAMS_A_CHECK = 20
 PROGRAMS_OF_ALL = 200
 PROP     = $(wildcard tests/prop/*.c)
 # These are C++ of one macro a line, like the CUDA that they stand in for.
@@ -299,7 +299,7 @@ checks:
 	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
-	@build/prop --replay tests/cases --device sim --schedules --texts 1 --jobs 2
+	@build/prop --replay tests/cases --every 2 --device sim --schedules --texts 1 --jobs 2
 	@echo '-- random programs' && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --texts 3 --jobs 2
 	@echo 'make check: all passed'
 

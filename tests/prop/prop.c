@@ -2,7 +2,7 @@
  *
  *     prop [--first SEED] [--count N] [--device cpu|sim] [--schedules] [--nvrtc]
  *          [--texts N] [--elements N] [--jobs N] [--keep DIR]
- *     prop --replay DIR [...]     the programs in DIR, `# seed: N` and all
+ *     prop --replay DIR [...]     the programs in DIR, `# seed: N` and all; --every N: one in N
  *     prop --print --first SEED   one program's text
  *
  * --schedules runs at most seven texts of a program, --texts N at most N: as it is chosen, by the
@@ -39,6 +39,7 @@ typedef struct {
     uint64_t first, count;
     int64_t elements;
     int jobs;
+    int every; /* of those to replay one in so many */
     Devices devices;
     bool print;
     Progress *progress;
@@ -258,10 +259,11 @@ static bool list_paths(Arena *arena, Options *o)
     struct dirent **names;
     const int count = scandir(o->replay, &names, is_program, alphasort);
     if (count < 1) return false; /* nothing to check is an error */
-    o->count = (uint64_t)count;
+    o->count = 0;
     o->paths = arena_alloc(arena, (size_t)count * sizeof *o->paths);
     for (int i = 0; i < count; i++) {
-        o->paths[i] = arena_format(arena, "%s/%s", o->replay, names[i]->d_name);
+        if (i % o->every == 0)
+            o->paths[o->count++] = arena_format(arena, "%s/%s", o->replay, names[i]->d_name);
         free(names[i]);
     }
     free(names);
@@ -322,6 +324,8 @@ static bool parse_word(Options *o, const char *word, const char *value, bool *to
         o->devices.texts = most_texts(strtol(value, NULL, 10));
     else if (!strcmp(word, "--jobs") && value)
         o->jobs = job_count(strtol(value, NULL, 10));
+    else if (!strcmp(word, "--every") && value)
+        o->every = atoi(value) > 1 ? atoi(value) : 1;
     else if (!strcmp(word, "--keep") && value)
         o->keep = value;
     else if (!strcmp(word, "--replay") && value)
@@ -340,7 +344,7 @@ static bool parse_word(Options *o, const char *word, const char *value, bool *to
 
 int main(int argc, char **argv)
 {
-    Options o = {.count = 100, .elements = 2048, .jobs = 1, .devices.texts = 7};
+    Options o = {.count = 100, .elements = 2048, .jobs = 1, .every = 1, .devices.texts = 7};
     mallopt(M_TRIM_THRESHOLD, 1 << 30); /* each program takes what the one before gave back */
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     for (int i = 1; i < argc; i++) {
@@ -368,6 +372,7 @@ int main(int argc, char **argv)
     printf("-- prop: %llu of %llu %s programs pass",
            (unsigned long long)(o.count - (uint64_t)failed), (unsigned long long)o.count,
            o.replay ? "kept" : "random");
+    if (o.every > 1) printf(", one in %d", o.every);
     if (o.progress->texts > 0)
         printf(", by %llu texts, at most %d each", (unsigned long long)o.progress->texts,
                o.devices.texts);
