@@ -320,13 +320,13 @@ suites: build/suites
 	build/suites
 
 ## lint       clang compiles every source with warnings as errors
-CLANG_OK = $(patsubst %.c,build/clang/%.ok,$(LIBRARY) $(TORCH_KERNELS) $(CLI) $(SUITES) $(PROGRAMS) $(FAULT_PROGRAMS))
-lint: $(CLANG_OK)
-	@echo '-- clang: $(words $(CLANG_OK)) sources without a warning'
-build/clang/tests/run_suites.ok: build/gen/suites.inc
-build/clang/%.ok: %.c | $(INC) $(GEN)
-	@mkdir -p $(@D)
-	@$(CLANG) $(STRICT) -Werror $(CPPFLAGS) -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $<
+LINTED = $(LIBRARY) $(TORCH_KERNELS) $(CLI) $(SUITES) $(PROGRAMS) $(FAULT_PROGRAMS)
+INCLUDED = $(INC) build/gen/suites.inc $(foreach folder,src runtime tests,$(wildcard $(foreach kind,h def,$(folder)/*.$(kind) $(folder)/*/*.$(kind) $(folder)/*/*/*.$(kind))))
+lint: build/clang.linted
+	@echo '-- clang: $(words $(LINTED)) sources without a warning'
+# Sources that are newer than the last time; all, if anything is that they include.
+build/clang.linted: $(LINTED) $(INCLUDED) | $(GEN)
+	@tests/lint.sh '$(CLANG) $(STRICT) -Werror $(CPPFLAGS)' $(if $(filter-out %.c,$?),$(LINTED),$?)
 	@touch $@
 
 ## layers     the include graph follows the flow
