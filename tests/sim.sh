@@ -405,21 +405,27 @@ touch build/sim/unlisted
     list_cases examples/*.fuse
 } >build/sim/listed
 
-# Of a sample the smallest case of each schedule that is asked for, and every fourth one of those that follow by size; of
+# Of a sample the smallest case of each schedule that is asked for, and every sixth one of those that follow by size; of
 # cases that ask for none, those of each file.
 if [ -n "$sampled" ]; then
     awk '{ size = 1
            for (i = 2; i <= NF && $i ~ /^[A-Z]=/; i++) size *= substr($i, 3) > 0 ? substr($i, 3) : 1e9    # what is empty shows least
            print (match($0, /--schedule [^ ]*/) ? substr($0, RSTART + 11, RLENGTH - 11) : $1) "\t" size "\t" $0 }' build/sim/listed |
         LC_ALL=C sort -s -t "$(printf '\t')" -k 1,1 -k 2,2n |
-        awk -F '\t' 'seen[$1]++ % 4 { print $3 >"build/sim/left"; next } { print $3 }' >build/sim/cases
+        awk -F '\t' 'seen[$1]++ % 6 { print $3 >"build/sim/left"; next } { print $3 }' >build/sim/cases
     cat build/sim/left >>build/sim/unlisted
 else
     cp build/sim/listed build/sim/cases
 fi
 
-# A file's cases go to one process, for many of its schedules are the same text; long lists begin first.
-awk '{ if (!list[$1]) list[$1] = "build/sim/" ++files ".list"; print >list[$1] }' build/sim/cases
+# A file's cases go to one process, for many of its schedules are the same text, with those of other files that have few,
+# for several texts are compiled at once; long lists begin first.
+awk 'NR == FNR { count[$1]++; next }
+     !list[$1] { if (count[$1] >= 8) list[$1] = ++lists
+                 else { if (!room) { few = ++lists; room = 8 }
+                        list[$1] = few
+                        room = room > count[$1] ? room - count[$1] : 0 } }
+     { print >("build/sim/" list[$1] ".list") }' build/sim/cases build/sim/cases
 ls -S build/sim/*.list | xargs -P "$(nproc)" -I @ sh -c 'build/sim_cases <@ >@.out 2>@.err && exit
     grep -A 1 "^FAILED: " @.out || { echo "FAILED: sim_cases ended early, by the cases of @"; tail -n 3 @.err; }
     touch build/sim/failed'
@@ -451,13 +457,15 @@ large_mean M=2 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32
 large_mean_over
 large_mean_kernels
 large_mean_late'
-while read -r name options; do
-    # shellcheck disable=SC2086
-    build/fusec run tests/cases/$name.fuse --device sim --verify $options >build/sim/far 2>&1 &&
-        awk '/_by .*\[/ { found++; if (!($(NF - 3) > 1 - 2e-6 && $(NF - 2) < 1 + 2e-6)) far = 1 } END { exit !found || far }' build/sim/far || {
-        echo "FAILED: tests/cases/$name.fuse $options"
-        cat build/sim/far
+is_near() {    # NAME OPTION...
+    local said=build/sim/far.$BASHPID
+    build/fusec run tests/cases/$1.fuse --device sim --verify "${@:2}" >$said 2>&1 &&
+        awk '/_by .*\[/ { found++; if (!($(NF - 3) > 1 - 2e-6 && $(NF - 2) < 1 + 2e-6)) far = 1 } END { exit !found || far }' $said || {
+        echo "FAILED: tests/cases/$1.fuse ${*:2}"
+        cat $said
         touch build/sim/failed
     }
-done <<<"$far"
+}
+export -f is_near
+xargs -L 1 -P "$(nproc)" bash -c 'is_near "$@"' is_near <<<"$far" || touch build/sim/failed
 [ ! -e build/sim/failed ]
