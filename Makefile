@@ -265,7 +265,7 @@ check: deps
 	@$(MAKE) wheel
 	@$(MAKE) checks
 
-# At a fixed address, with the sanitizers' own code in it, fusec starts in half the time.
+# At a fixed address, with the sanitizers' own code in it, fusec starts sooner.
 SANITIZED = BUILD=build/asan HARDENING= OPT='-Og -g1' PIE='-no-pie -static-libasan -static-libubsan' \
             EXTRA='-Werror -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
 
