@@ -79,9 +79,9 @@ Alternatives list_candidates(Arena *arena, const Plan *plan, int most)
     int count = all.count;
     while (count && all.data[count - 1].time > SLOW * all.data[0].time) count--;
     const int best = most / 2, rest = count - best, step = rest > 0 ? rest / (most - best) + 1 : 1;
-    for (int i = 0, taken = 0, untimed = 0; i < count && list.count < most;) {
+    for (int i = 0, taken = 0, tune_only = 0; i < count && list.count < most;) {
         const bool fast = taken < best;
-        if (fast && all.data[i].untimed && untimed++ >= best / 2) {
+        if (fast && all.data[i].tune_only && tune_only++ >= best / 2) {
             i++;
             continue;
         }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const double RESOLUTION = 0.995; /* what the model cannot tell apart */
-static const bool UNTIMED = false;      /* whether it chooses what was never timed */
+static const bool TUNE_ONLY = false; /* whether it chooses what gained nothing where it was timed */
 
 typedef struct {
     Schedule schedule;
@@ -47,7 +47,7 @@ static bool choose_best(Scheduler *s, Kernel *k)
     const Near *near;
     const Schedule asked = s->forced;
     s->problem = NULL;
-    propose(s, k, UNTIMED, consider, &c);
+    propose(s, k, TUNE_ONLY, consider, &c);
     if (!c.near.count) {
         if (!s->problem) s->problem = "no schedule fits the GPU";
         return false;

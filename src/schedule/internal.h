@@ -173,10 +173,10 @@ bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than
 
 /* ---- propose.c, choose.c, alternatives.c ---- */
 
-/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for; untimed:
- * also those that the model is not to choose, because none like them was timed. Gives how many. */
+/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for; tune_only:
+ * also those that the model is not to choose. Gives how many. */
 typedef void Consider(void *data, const Kernel *k, const Schedule *schedule);
-int propose(Scheduler *s, const Kernel *k, bool untimed, Consider *consider, void *data);
+int propose(Scheduler *s, const Kernel *k, bool tune_only, Consider *consider, void *data);
 bool choose_kernel(Scheduler *s, Kernel *k); /* false: s->problem */
 /* A plan's kernels that walk rows, as they were cut, by their place; NULL: no more. The place of the
  * one that reads most; -1: none walks rows. */

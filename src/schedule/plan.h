@@ -62,11 +62,12 @@ Estimate estimate_speed(const Plan *plan);
 typedef struct {
     const char *schedule;
     double time;
-    bool untimed; /* none like it was timed, so the model does not choose it */
+    bool
+        tune_only; /* where such were timed they gained little or nothing, so the model does not choose it */
 } Alternative;
 typedef LIST(Alternative) Alternatives;
 /* What else the kernel could be that reads most, with all else as it is, from the fastest on; and at
- * most so many of them, for measurements: the fastest, at most half of them untimed, and some of the
+ * most so many of them, for measurements: the fastest, at most half of them such that the model does not choose, and some of the
  * others, evenly. */
 Alternatives list_alternatives(Arena *arena, const Plan *plan);
 Alternatives list_candidates(Arena *arena, const Plan *plan, int most);

@@ -374,10 +374,10 @@ static void propose_beside(Proposals *p)
             }
 }
 
-int propose(Scheduler *s, const Kernel *k, bool untimed, Consider *consider, void *data)
+int propose(Scheduler *s, const Kernel *k, bool tune_only, Consider *consider, void *data)
 {
     Proposals p = {.s = s, .cut = k, .asked = s->forced, .consider = consider, .data = data};
-    p.untimed = untimed;
+    p.tune_only = tune_only;
     p.loads = NEW_ARRAY(s->arena, Load, k->load_count + 1);
     Kernel widest = *k;
     widest.dense = find_dense(s, k);

@@ -12,7 +12,7 @@ typedef struct {
     Consider *consider;
     void *data;
     int vec, made;
-    bool untimed;             /* also what the model is not to choose, because it was never timed */
+    bool tune_only;           /* also what the model is not to choose */
     int64_t columns, vectors; /* of a row; of a CTA's part of one */
 } Proposals;
 

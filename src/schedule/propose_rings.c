@@ -49,7 +49,7 @@ static void try_ring(Proposals *p)
 static void try_handover(Proposals *p)
 {
     try_ring(p);
-    if (!p->untimed || !p->cut->accumulator_count || p->asked.registers) return;
+    if (!p->tune_only || !p->cut->accumulator_count || p->asked.registers) return;
     p->now.registers = 1;
     try_ring(p);
     p->now.registers = 0;
@@ -59,7 +59,7 @@ static void try_handover(Proposals *p)
 static void try_copy_warp(Proposals *p)
 {
     enum { GROUPS = 2, MOST_GROUPS = 3 }; /* that the model may choose; that `tune` tries */
-    const int most = p->now.cluster > 1 ? 1 : p->untimed ? MOST_GROUPS : GROUPS;
+    const int most = p->now.cluster > 1 ? 1 : p->tune_only ? MOST_GROUPS : GROUPS;
     p->now.groups = p->asked.groups ? p->asked.groups : 1;
     do try_handover(p);
     while (++p->now.groups <= most && !p->asked.groups);
@@ -90,7 +90,7 @@ static bool admits_ring(const Proposals *p, const Ring *ring)
         return false;
     if (p->asked.reuse && !ring->reuse) return false;
     if (ring->copy_warp && p->now.threads <= WARP) return false;
-    if (ring->copy_warp && p->now.rows > 1 && !p->untimed && !p->asked.rows) return false;
+    if (ring->copy_warp && p->now.rows > 1 && !p->tune_only && !p->asked.rows) return false;
     if (p->asked.groups > 1 && !ring->copy_warp) return false;
     return ring->reuse || !p->asked.stages || p->asked.stages > 1;
 }

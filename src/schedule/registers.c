@@ -112,6 +112,16 @@ static double kept_results(const Scheduler *s, const Kernel *k)
                : 0;
 }
 
+/* Of what later phases need, as the kernel keeps it or as ptxas does. Where a window's rows keep values, no
+ * later phase has operands to compute them anew. */
+static double later_results(const Scheduler *s, const Kernel *k)
+{
+    static const double OPERANDS = 13;
+    if (has_parts(s->g, k)) return add_more(s, k);
+    if (k->keeps) return beyond_rows(k, kept_registers(s, k)) - OPERANDS;
+    return kept_results(s, k);
+}
+
 /* What ptxas does for a GPU that the estimates were not fitted on may take more. */
 static double doubt(const Scheduler *s, const Kernel *k)
 {
@@ -142,8 +152,7 @@ int natural_registers(const Scheduler *s, const Kernel *k)
                                 .tile = 1.15,
                                 .kept_row = 0.1,
                                 .kept_column = 0.55};
-    double needed =
-        add_needs(s, k, &needs) + (has_parts(s->g, k) ? add_more(s, k) : kept_results(s, k));
+    double needed = add_needs(s, k, &needs) + later_results(s, k);
     needed *= doubt(s, k);
     const int cap = register_share(s, k, 1);
     needed += place_registers(k);
