@@ -21,7 +21,7 @@ set -e
 build tests/launchers/rows.fuse N=1024 --arch sm_80,sm_90a
 build tests/launchers/rows.fuse N=8192 --arch sm_90a,sm_90
 build tests/launchers/rows.fuse N=1024 --arch sm_100a,sm_120a --name blackwell
-build tests/cases/dense_columns.fuse W=3 --arch sm_90a
+build tests/cases/dense_columns.fuse --arch sm_90a --name images
 for size in 1000 1152 4096; do build examples/adaln_bwd.fuse C=$size --arch sm_90a; done
 
 # Every other one is C++.

@@ -11,6 +11,7 @@
 #include "adaln_bwd_C1000.h"
 #include "adaln_bwd_C1152.h"
 #include "adaln_bwd_C4096.h"
+#include "images.h"
 #include "blackwell.h"
 #include "rows_N1000.h"
 #include "rows_N1024.h"
@@ -221,14 +222,14 @@ static void give_strides(int64_t *strides, const fusec_tensor *t, int64_t pad)
                               make_tensor(6, FUSEC_F32, 1, all, 0),                                \
                               make_tensor(7, FUSEC_F32, 4, all, 0)};                               \
         launch_by_runtime(plan, in, out, NULL, expected);                                          \
-        dense_columns_W##W_##_args args;                                                           \
-        dense_columns_W##W_##_init(&args);                                                         \
+        images_args args;                                                                          \
+        images_init(&args);                                                                        \
         args.B = B, args.x = in[0].data, args.a = in[1].data, args.g = in[2].data;                 \
         args.h = in[3].data, args.p = in[4].data;                                                  \
         args.y = out[0].data, args.m = out[1].data, args.s = out[2].data;                          \
         give_strides(args.x_strides, &in[0], pad);                                                 \
-        int status = dense_columns_W##W_##_launch(&args, stream);                                  \
-        compare("dense_columns_W" #W_, status, dense_columns_W##W_##_error(status), expected);     \
+        int status = images_launch(&args, stream);                                                 \
+        compare("images", status, images_error(status), expected);                                 \
     } while (0)
 
 static const int64_t batches[] = {0, 1, 2, 7, 33, 132, 1000};
