@@ -190,6 +190,9 @@ list_cases() {
         echo "tests/cases/dense_columns.fuse $size"
     done
     for size in "B=128 C=100 H=14 W=14" "C=100 --stride x=4000,40,6,1" "H=28 W=28 --offset x=1"; do echo "tests/cases/dense_pixels.fuse $size"; done
+    for size in "N=64 G=8 C=16 H=14 W=14" "N=64 G=8 C=16 H=7 W=7" "N=30 --stride x=130,50,15,7,1" "N=40 --stride dx=90,42,14,7,1"; do
+        echo "tests/cases/dense_pixels_bwd.fuse $size"
+    done
     # sums over rows that are asked for at a pace: alone, in clusters, and those with a lag
     for file in layernorm_bwd rmsnorm_bwd rmsnorm_bwd_add thunder_layernorm_bwd; do
         for columns in 6144 9216 11008 14336 20480 57344 98304 114688; do    # more than twice what an H100's L2 holds

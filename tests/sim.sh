@@ -117,6 +117,9 @@ list_types() {
         echo "tests/cases/dense_columns.fuse $size"
     done
     for size in "" "H=14 W=14" "--stride x=200,40,6,1" "H=4 W=5 --stride y=120,24,6,1" "--offset x=1" "--schedule row:reads=2" "B=40 --stride x=200,40,6,1 --schedule row:reads=2"; do echo "tests/cases/dense_pixels.fuse $size"; done
+    for size in "" "N=3 --stride x=130,50,15,7,1" "N=2 H=14 W=14 --stride dy=1300,600,196,14,1" "N=40 --stride dx=90,42,14,7,1 --offset dy=1"; do
+        echo "tests/cases/dense_pixels_bwd.fuse $size"
+    done
     # column vectors that later phases read a tile ahead: in two of them, in parts of a row, of f32
     echo "examples/rmsnorm_quantized.fuse M=3 N=3000"
     echo "$(of_type sim layernorm f32) M=2 N=50000 --sms 4"

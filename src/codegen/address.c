@@ -115,11 +115,15 @@ static const char *coordinates_text(Emitter *e, const Text *body)
     return join(e->arena, &all, ", ");
 }
 
+const char *column_type(const Emitter *e)
+{
+    return e->k->dynamic ? "long long" : "int";
+}
+
 void emit_column_coords(Emitter *e, const Text *body)
 {
     const char *coordinates = coordinates_text(e, body);
-    if (*coordinates)
-        line(e->out, "const %s %s;", e->k->dynamic ? "long long" : "int", coordinates);
+    if (*coordinates) line(e->out, "const %s %s;", column_type(e), coordinates);
 }
 
 void emit_tile_column(Emitter *e, const Text *body)
@@ -177,5 +181,6 @@ const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet 
     const Coords outside = enter_column(e, "at");
     const char *offset = offset_text(e, tensor, axes, axes);
     leave_vector(e, &outside);
-    return arena_format(e->arena, "[&](int at) { return %s + %s; }", pointer, offset);
+    return arena_format(e->arena, "[&](%s at) { return %s + %s; }", column_type(e), pointer,
+                        offset);
 }

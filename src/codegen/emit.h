@@ -126,6 +126,7 @@ void make_local(Emitter *e, Node n);
 
 /* Declares the coordinates of `col` that `body` mentions, where a column stands for several
  * axes. */
+const char *column_type(const Emitter *e);
 void emit_column_coords(Emitter *e, const Text *body);
 /* The same at the start of a tile, with `col` itself: the first column of a thread's vector. */
 void emit_tile_column(Emitter *e, const Text *body);

@@ -4,11 +4,6 @@
  * branch behind it, for unaligned tensors, across which compilers move nothing. */
 #include "codegen/emit.h"
 
-static const char *column_type(const Emitter *e)
-{
-    return e->k->dynamic ? "long long" : "int";
-}
-
 /* Bytes of a row that a thread may have in flight, where no other rows hide their latency. CTAs of
  * 1024 threads that share an SM have 32 registers a thread, and none to spare. Coordinates of
  * several column axes take registers, and so do the results of more than two phases. */

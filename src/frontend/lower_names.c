@@ -140,6 +140,8 @@ bool bind_axis(Lowering *l, Scope *s, const Ident *name, AxisSet set)
     return true;
 }
 
+static bool is_reduction_name(const char *name);
+
 bool bind_value(Lowering *l, Scope *s, const Ident *name, Node value)
 {
     int first = name_find(&s->values, name->name);
@@ -180,7 +182,10 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
     const char *hint = did_you_mean(l, name, names, s->bindings.count);
     if (!hint) hint = constant_meant(l->arena, name);
     if (!hint && (is_builtin(name) || name_find(&l->items->function_map, name) >= 0))
-        hint = arena_format(l->arena, "'%s' is a function: write %s(...)", name, name);
+        hint = arena_format(l->arena,
+                            is_reduction_name(name) ? "'%s' is a reduction: write %s[AXIS](...)"
+                                                    : "'%s' is a function: write %s(...)",
+                            name, name);
     return hint;
 }
 
@@ -268,6 +273,12 @@ static bool has_string(const char *const *strings, int count, const char *wanted
     for (int i = 0; i < count; i++)
         if (!strcmp(strings[i], wanted)) return true;
     return false;
+}
+
+static bool is_reduction_name(const char *name)
+{
+    Callee callee = {0};
+    return find_builtin(name, false, &callee) && callee.kind == CALLEE_REDUCTION;
 }
 
 static const char *axis_from_end(const Scope *s, int place)
@@ -382,12 +393,22 @@ static const char *counted_axis(const Scope *s, const Expr *call)
     return place >= 0 && place < s->axes.count ? s->axes.data[place].name : example_axis(s);
 }
 
+/* The axes that are given as if they were operands, as in mean(x, M, N); else one. */
+static const char *axes_meant(Lowering *l, const Scope *s, const Expr *call)
+{
+    Text *all = text_new(l->arena);
+    for (const Expr *e = call->left ? call->left->next : NULL; e; e = e->next)
+        if (e->kind == EXPR_NAME && name_find(&s->axis_map, e->name) >= 0)
+            text_print(all, "%s%s", all->length ? ", " : "", e->name);
+    return all->length ? text_string(all) : counted_axis(s, call);
+}
+
 static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 {
     if (!call->axes) {
         name_error(l, s, call->span,
                    arena_format(l->arena, "name the axis to reduce: %s[%s](...)", call->name,
-                                counted_axis(s, call)),
+                                axes_meant(l, s, call)),
                    "'%s' is a reduction and needs its axes in brackets", call->name);
         return false;
     }

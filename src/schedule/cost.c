@@ -274,7 +274,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
 /* The same of a plan, whose only kernel that walks rows is `k`. */
 static const char *unknown_plan(const Scheduler *s, const Kernel *k)
 {
-    return k ? unknown_kernel(s, k) : "the plan has no kernel that walks rows, or several";
+    return k ? unknown_kernel(s, k) : "it does not have one kernel that walks all rows";
 }
 
 bool is_model_fitted(const Target *target)

@@ -187,7 +187,7 @@ bool reads_rows_again(const Kernel *k)
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];
         bool several = load->phases & (load->phases - 1);
-        bool row = load->access != ACCESS_ROW &&
+        bool row = load->access != ACCESS_ROW && axes_within(k->columns, load->axes) &&
                    (load->axes & k->rows || !k->rows); /* a graph without rows is one */
         if (row && several && !is_resident(load) && !is_staged(load)) return true;
     }

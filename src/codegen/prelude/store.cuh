@@ -99,7 +99,7 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 
 //@ scatter
 // values, rounded to T, to the elements of columns col .. col + n, nothing from `size` on; place_of(column) points to one
-template <class T, int n, class V, class F> DEVICE void scatter(const V (&values)[n], int col, int size, F place_of)
+template <class T, int n, class V, class C, class F> DEVICE void scatter(const V (&values)[n], C col, C size, F place_of)
 {
     vector<T, n> v;
     fill(v, values);

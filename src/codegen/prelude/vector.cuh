@@ -145,7 +145,7 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 
 //@ gather
 // v = the elements of columns col .. col + n, or anything from `size` on; place_of(column) points to one
-template <class T, int n, class F> DEVICE void gather(vector<T, n> &v, int col, int size, F place_of)
+template <class T, int n, class C, class F> DEVICE void gather(vector<T, n> &v, C col, C size, F place_of)
 {
     if (col >= size)
         return;
