@@ -80,29 +80,16 @@ static AxisSet merge_columns(const Scheduler *s, const Kernel *k)
     return most;
 }
 
-/* Whether something is read that has only some of the columns' axes. */
-static bool reads_some_columns(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_ELEMENT) return true;
-    return false;
-}
-
-/* The columns that are taken for one, where vectors then are wider. What has only some of their axes may
- * change along a vector then; where nothing waits for a row, that costs more than vectors of 16 bytes in
- * place of 8 save. */
+/* The columns that are taken for one, where vectors then are wider. */
 AxisSet find_dense(const Scheduler *s, const Kernel *k)
 {
-    enum { HALF = 8 };
     if (!has_several_column_axes(k) || k->beside || k->kept || k->accumulator_count ||
         has_parts(s->g, k))
         return 0;
     Kernel one = *k, several = *k;
     one.dense = merge_columns(s, k);
     several.dense = 0;
-    const int plain = find_vector(s, &several);
-    const bool enough = plain * narrowest(k) >= HALF && !k->inner_count && reads_some_columns(k);
-    return find_vector(s, &one) > plain && !enough ? one.dense : 0;
+    return find_vector(s, &one) > find_vector(s, &several) ? one.dense : 0;
 }
 
 /* Why no CTA can be so; NULL: it can. */
