@@ -107,6 +107,7 @@ START_TEST(there_is_one_that_fits)
         free(bf16);
     }
     globfree(&found);
+    ck_assert_int_gt(checked, 0);
     if (checked < met) printf("-- choices for %s: %d of %d, a sample\n", names[_i], checked, met);
     printf("choice: on %s %d of %d kernels lack registers\n", names[_i], tally.spills,
            tally.kernels);
