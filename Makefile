@@ -299,7 +299,7 @@ checks:
 	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
-	@build/prop --replay tests/cases --every 2 --device sim --schedules --texts 1 --jobs 2
+	@build/prop --replay tests/cases --every 3 --device sim --schedules --texts 1 --jobs 2
 	@echo '-- random programs' && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --texts 3 --jobs 2
 	@echo 'make check: all passed'
 

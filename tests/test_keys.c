@@ -15,7 +15,7 @@ typedef struct {
 } Share;
 
 /* Of the plans of a grid a sample has one in so many. */
-enum { ONE_IN = 7 };
+enum { ONE_IN = 14 };
 
 typedef struct {
     int met, left_out;

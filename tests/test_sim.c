@@ -396,6 +396,7 @@ Suite *sim_suite(void)
     TCase *kernels = tcase_create("kernels");
     tcase_add_unchecked_fixture(kernels, load_kernels, unload_kernels);
     tcase_set_timeout(kernels, 60);
+    tcase_set_tags(kernels, "slow"); /* most of its time is the C++ compiler's */
     tcase_add_loop_test(kernels, wrong_kernels_are_reported, 0, WRONG);
     tcase_add_loop_test(kernels, right_kernels_pass, 0, RIGHT);
     tcase_add_test(kernels, seed_replays);
