@@ -1,5 +1,6 @@
 """fusec without torch: programs, their texts, and runs on numpy arrays. Run by tests/python.sh in an environment that
 has the wheel and numpy alone."""
+import importlib
 import json
 import resource
 import sys
@@ -7,6 +8,7 @@ import tempfile
 import threading
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -133,6 +135,15 @@ class Errors(unittest.TestCase):
         self.assertIsInstance(caught.exception, ValueError)
         self.assertIsInstance(caught.exception, RuntimeError)
 
+    def test_packages_that_are_missing_are_told(self):
+        program = fusec.Program(ROWS)
+        with mock.patch.dict(sys.modules, {"numpy": None}):
+            sys.modules.pop("fusec._numpy", None)
+            self.refused("needs numpy: pip install numpy", lambda: program([1.0]))
+        with mock.patch("importlib.util.find_spec", return_value=None), self.assertRaisesRegex(ImportError, "torch 2.7 or later"):
+            sys.modules.pop("fusec.torch", None)
+            importlib.import_module("fusec.torch")
+
     def test_each_is_told(self):
         program, x = fusec.Program(ROWS), random(3, 8)
         self.refused(r"<memory>:1:\d+: error:", lambda: fusec.Program("graph g[N](x : f32[N]) -> (y : f32[N]) { y = z }"))
@@ -143,7 +154,7 @@ class Errors(unittest.TestCase):
         self.refused("x is given twice", lambda: program(x, x=x))
         self.refused("no input or scalar u", lambda: program(x, u=1))
         self.refused("takes an array of float32, not float64", lambda: program(x.astype(np.float64)))
-        self.refused("x has 1 axis, the graph declares 2", lambda: program(x[0]))
+        self.refused(r"x has 1 axis, the graph declares 2: view it as \[M, N\]", lambda: program(x[0]))
         self.refused("no output 'u'", lambda: program.cuda(N=8, outputs=["u"]))
         self.refused("axis 'N' has no size", lambda: program.cuda())
         self.refused("unknown dtype f12", lambda: program.with_dtypes({"f32": "f12"}))

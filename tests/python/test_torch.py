@@ -283,8 +283,8 @@ def test_wrong_tensors(layer_norm, tensors):
     refused('beta is f64, the graph declares f32: cast it, or .* dtypes={"beta": "f64"}', lambda: layer_norm(x, gamma, beta.double()))
     refused("beta is i64, the graph declares f32$", lambda: layer_norm(x, gamma, torch.zeros(64, dtype=torch.int64)))
     refused("axis N is 3 in beta but 64 in x", lambda: layer_norm(x, gamma, beta[:3]))
-    refused("gamma has 2 axes, the graph declares 1", lambda: layer_norm(x, x[0], beta))
-    refused("x has 1 axis, the graph declares 2", lambda: layer_norm(gamma, gamma, beta))
+    refused(r"gamma has 2 axes, the graph declares 1: view it as \[N\]", lambda: layer_norm(x, x[0], beta))
+    refused(r"x has 1 axis, the graph declares 2: view it as \[M, N\]", lambda: layer_norm(gamma, gamma, beta))
     refused("axis M is 2 x 2 in r but 2 x 3 in x", lambda: fusec.torch.op(
         "graph g[M, N](x : f32[M, N], r : f32[M, N]) -> (y : f32[M, N]) { y = x + r }")(x, x[:, :2]))
     refused("beta is on another device than x", lambda: layer_norm(x, gamma, beta.to("meta")))

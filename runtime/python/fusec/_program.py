@@ -86,8 +86,9 @@ class Graph:
             extra = len(shape) - len(tensor.axes)
             has_rows = bool(tensor.axes) and tensor.axes[0] == 0
             if extra < 0 or (extra and not has_rows):
+                names = ", ".join(self.axes[number].name for number in tensor.axes)
                 raise Error(f"{self.name}: {tensor.name} has {count_axes(len(shape))}, the graph declares "
-                            f"{len(tensor.axes)}", "INVALID_TENSOR")
+                            f"{len(tensor.axes)}: view it as [{names}]", "INVALID_TENSOR")
             if has_rows:
                 lead = list(shape[:extra + 1])
                 if leading is not None and lead != leading:
@@ -296,7 +297,12 @@ class Program:
         even, or ml_dtypes.bfloat16. For f8 give the bytes as uint8. Returns the output, or a tuple of several; bf16
         comes back as float32. Raises fusec.Error for a wrong dtype, rank or size.
         """
-        from ._numpy import run
+        try:
+            from ._numpy import run
+        except ModuleNotFoundError as error:
+            if error.name != "numpy":
+                raise
+            raise Error("a run on arrays needs numpy: pip install numpy", "UNSUPPORTED") from error
         return run(self, self.graph(graph), arguments, named, outputs)
 
 

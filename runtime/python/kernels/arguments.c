@@ -133,6 +133,19 @@ static bool read_size(Call *call, int index, int axis, int64_t size)
     return true;
 }
 
+static bool fail_rank(Call *call, const Declared *declared, int rank)
+{
+    enum { ROOM = 128 };
+    char names[ROOM] = "";
+    for (int i = 0; i < declared->rank; i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%.32s", i ? ", " : "",
+                 call->op->axis_names[declared->axes[i]]);
+    }
+    return call_fail(call, "%s has %d %s, the graph declares %d: view it as [%s]", declared->name,
+                     rank, rank == 1 ? "axis" : "axes", declared->rank, names);
+}
+
 /* Takes the sizes of the axes from a tensor. Its leading axes beyond those declared, and the one
  * behind them, are the graph's first axis: *extra is their number less one. */
 static bool read_shape(Call *call, int index, int rank, const int64_t *sizes, int *extra)
@@ -141,8 +154,7 @@ static bool read_shape(Call *call, int index, int rank, const int64_t *sizes, in
     const bool has_rows = declared->rank && declared->axes[0] == 0;
     *extra = rank - declared->rank;
     if (*extra < 0 || (*extra && !has_rows) || *extra >= FUSEC_MAX_RANK)
-        return call_fail(call, "%s has %d %s, the graph declares %d", declared->name, rank,
-                         rank == 1 ? "axis" : "axes", declared->rank);
+        return fail_rank(call, declared, rank);
     if (has_rows && !read_lead(call, index, *extra + 1, sizes)) return false;
     for (int i = has_rows; i < declared->rank; i++)
         if (!read_size(call, index, declared->axes[i], sizes[*extra + i])) return false;
