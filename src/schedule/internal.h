@@ -221,8 +221,9 @@ void map_finish(const Scheduler *s, Kernel *k); /* after the kernel whose partia
 
 int narrowest(const Kernel *k);   /* bytes of an element that is read or stored as vectors */
 int full_vector(const Kernel *k); /* elements of the widest access */
-int find_vector(const Scheduler *s, const Kernel *k);
-AxisSet find_dense(const Scheduler *s, const Kernel *k); /* ... of which a row is whole ones */
+int find_vector(const Scheduler *s, const Kernel *k); /* ... of which a row is whole ones */
+AxisSet find_dense(const Scheduler *s,
+                   const Kernel *k); /* columns that are taken for one; 0: none */
 const char *shape_problem(const Scheduler *s, const Kernel *k); /* why no CTA can be so, or NULL */
 bool has_too_many_columns(Scheduler *s, const Kernel *k);       /* s->problem */
 bool may_have_one_row(const Kernel *k);

@@ -204,9 +204,9 @@ typedef struct Kernel {
      * threads_per_row threads in each of `cluster` CTAs, a CTA `teams` rows. (FINISH: a CTA's
      * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
     int vec, tiles;
-    AxisSet
-        dense; /* the last of several column axes, which are taken for one: tensors have them side by
-                      side, or another entry serves them; 0: none */
+    /* The last of several column axes, which are taken for one: tensors have them side by side, or another
+     * entry serves them; 0: none. */
+    AxisSet dense;
     int threads_per_row, teams;
     int groups;    /* of teams, which take the stages of a copy warp's ring in turn; else 1 */
     int registers; /* of a thread that computes, once the copy warp has handed over its own, for which
