@@ -39,7 +39,7 @@ FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stu
 PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
-PROGRAMS_A_CHECK = 20
+PROGRAMS_A_CHECK = 12
 PROGRAMS_OF_ALL = 200
 PROP     = $(wildcard tests/prop/*.c)
 # These are C++ of one macro a line, like the CUDA that they stand in for.

@@ -223,7 +223,7 @@ START_TEST(cancelled_at_every_question)
     fusec_plan_options options = {
         .struct_size = sizeof options, .is_cancelled = count_questions, .cancel_data = &caller};
     ck_assert_int_eq(create(&options), FUSEC_OK);
-    const int questions = caller.asked, step = questions / 40 + 1;
+    const int questions = caller.asked, step = questions / 15 + 1;
     ck_assert_int_gt(questions, 7); /* one a stage at least */
     for (int k = 1; k <= questions; k += k < 12 ? 1 : step) {
         caller = (Caller){.cancels = k};
