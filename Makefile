@@ -285,17 +285,15 @@ run_suites = rm -f $(1)/*.suite && \
 checks: export MALLOC_TRIM_THRESHOLD_ = 268435456
 checks: export MALLOC_MMAP_THRESHOLD_ = 268435456
 checks:
-	@tests/layers.sh
-	@$(MAKE) check-format
+	@tests/beside.sh tests/layers.sh '$(MAKE) check-format'
 	@$(MAKE) $(PARALLEL) lint
 	@echo '-- suites, what sanitizers leave out' && export CK_INCLUDE_TAGS="$(ONLY_PLAIN)" && $(call run_suites,build)
 	@$(MAKE) $(PARALLEL) $(SANITIZED) build/asan/suites build/asan/fusec \
 	    $(FUZZERS:%=build/asan/replay_%)
 	@echo '-- suites under ASan and UBSan' && export CK_FORK=no CK_EXCLUDE_TAGS="$(NOT_SANITIZED)" && \
 	    $(call run_suites,build/asan)
-	@tests/golden.sh
 	@echo '-- the command line, in turn as it is and under ASan and UBSan, and what else takes one core'
-	@tests/beside.sh 'FUSEC_IN_TURN=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh \
+	@tests/beside.sh 'FUSEC_IN_TURN=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh tests/golden.sh \
 	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
