@@ -1,5 +1,5 @@
-/* build.c: `fusec build`: kernels for several architectures, and a launcher in C that another program
- * links. */
+/* build.c: `fusec build`: kernels for several architectures, and a launcher in C that another
+ * program links. */
 #include "codegen/launcher.h"
 #include "cli/commands.h"
 #include "cli/device.h"

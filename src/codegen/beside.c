@@ -1,7 +1,7 @@
-/* codegen/beside.c: rows that are neighbours in memory while the columns of each are apart, such as
- * the pixels of images whose channels are reduced. A thread has a vector of rows of each of its
- * columns. `lanes` lanes of a warp share a row, and the warp's other lanes have the rows beside it, so
- * the warp reads neighbouring elements. */
+/* codegen/beside.c: rows that are neighbours in memory while the columns of each are apart, such
+ * as the pixels of images whose channels are reduced. A thread has a vector of rows of each of
+ * its columns. `lanes` lanes of a warp share a row, and the warp's other lanes have the rows
+ * beside it, so the warp reads neighbouring elements. */
 #include "codegen/emit.h"
 
 static const char *axis_name(const Emitter *e)

@@ -37,9 +37,10 @@ typedef struct {
 } Formula;
 typedef LIST(Formula) Formulas;
 
-/* Lists stored values under the program's names, which the text may have had to change; sums, and
- * what a finish kernel stores twice, are left to others. An output that is a value of another name has that name for its formula. Marks the listed nodes in `tops`,
- * and in `defined` those whose own name has its formula. */
+/* Lists stored values under the program's names, which the text may have had to change; sums,
+ * and what a finish kernel stores twice, are left to others. An output that is a value of
+ * another name has that name for its formula. Marks the listed nodes in `tops`, and in `defined`
+ * those whose own name has its formula. */
 static void list_stores(Emitter *e, Formulas *list, bool *tops, bool *defined)
 {
     for (int i = 0; i < e->k->store_count; i++) {

@@ -161,9 +161,11 @@ const char *store_type(const Emitter *e, const Store *store); /* of a value unti
 bool is_column_value(const Emitter *e, Node n);
 /* Whether all elements of a vector, which lies along the fastest axis, have the same value. */
 bool is_vector_value(const Emitter *e, Node n);
-/* What a kernel finds of each part of a row is in an array, by tiles or by the elements of a vector. */
+/* What a kernel finds of each part of a row is in an array, by tiles or by the elements of a
+ * vector. */
 bool is_part(const Emitter *e, Node n);
-/* ... and so is what is kept for later phases: the array is declared before the pass of the first. */
+/* ... and so is what is kept for later phases: the array is declared before the pass of the
+ * first. */
 bool is_kept(const Emitter *e, Node n);
 bool is_kept_from(const Emitter *e, Node n, int phase);
 void declare_kept(Emitter *e, int phase);

@@ -1,5 +1,5 @@
-/* codegen/launch_mapping.c: of the table of codegen/launch_table.c the lines that say which rows and
- * columns CTAs and threads have. */
+/* codegen/launch_mapping.c: of the table of codegen/launch_table.c the lines that say which rows
+ * and columns CTAs and threads have. */
 #include "codegen/emit.h"
 
 /* Which rows a CTA, cluster or group walks. */

@@ -123,8 +123,8 @@ static void put_functions(Text *out, const Launcher *l, const FieldNames *names)
         "/* Clears *args and sets the scalars that have a default. */\n"
         "void %s_init(%s_args *args);\n\n"
         "/* Bytes of workspace that a launch needs, on any GPU that there are kernels for. A workspace\n"
-        " * for larger sizes serves smaller ones; where it is 0, the pointer may be NULL. SIZE_MAX: the sizes\n"
-        " * are negative or too large. */\n"
+        " * for larger sizes serves smaller ones; where it is 0, the pointer may be NULL.\n"
+        " * SIZE_MAX: the sizes are negative or too large. */\n"
         "size_t %s_workspace(%s);\n\n",
         name, name, name, *sizes ? sizes : "void");
     text_print(

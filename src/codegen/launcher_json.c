@@ -1,5 +1,5 @@
-/* codegen/launcher_json.c: NAME.json of a launcher, for programs that launch the kernels themselves:
- * see launcher.h. Its formulas are those of schedule/launch.c, as text. */
+/* codegen/launcher_json.c: NAME.json of a launcher, for programs that launch the kernels
+ * themselves: see launcher.h. Its formulas are those of schedule/launch.c, as text. */
 #include "codegen/launcher.h"
 
 #include <inttypes.h>

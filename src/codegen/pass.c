@@ -295,7 +295,8 @@ static bool is_shared_store(const Emitter *e, const Store *store)
            !(store->axes & fastest);
 }
 
-/* Of each element; or (vectors) of what a vector's elements share, by the thread that has the first. */
+/* Of each element; or (vectors) of what a vector's elements share, by the thread that has the
+ * first. */
 static void emit_element_stores(const Pass *pass, bool vectors)
 {
     Emitter *e = pass->e;

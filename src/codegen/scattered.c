@@ -1,5 +1,5 @@
-/* codegen/scattered.c: columns of several axes that a kernel counts as one, in tensors that have them
- * apart: a vector's elements are read and stored one by one. */
+/* codegen/scattered.c: columns of several axes that a kernel counts as one, in tensors that have
+ * them apart: a vector's elements are read and stored one by one. */
 #include "codegen/emit.h"
 
 void emit_gather(Emitter *e, const Load *load, const char *tile)

@@ -1,6 +1,7 @@
-/* codegen/two_values.c: loads that change at most once along a vector. Where columns of several axes
- * count as one, a vector may begin in one channel and end in the next. What is read for each
- * channel is then read for the vector's first and last element, and the others take one of the two. */
+/* codegen/two_values.c: loads that change at most once along a vector. Where columns of several
+ * axes count as one, a vector may begin in one channel and end in the next. What is read for
+ * each channel is then read for the vector's first and last element, and the others take one of
+ * the two. */
 #include "codegen/emit.h"
 
 /* Columns after which another element of a load is due; 0: it is not read so. */

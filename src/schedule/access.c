@@ -30,17 +30,16 @@ double wasted_sectors(const Scheduler *s, const Kernel *k)
 /* What of memory's rate a kernel gets by how it asks for rows. */
 double share_of_rate(const Scheduler *s, const Kernel *k)
 {
-    enum { LINE = 128 };
     const Target *t = s->target;
     if (has_bulk_rows(k)) return t->copied;
     if (!is_persistent(k)) return 1;
     if (has_column_accumulators(k)) return is_paced(k) ? 1 : t->loose;
-    const bool whole_lines = column_count(s, k) * narrowest(k) % LINE == 0;
+    const bool whole_lines = column_count(s, k) * narrowest(k) % LINE_BYTES == 0;
     return t->walked * (has_copy_warp(k) || whole_lines ? 1 : t->unaligned);
 }
 
-/* Elements that a row has side by side, and (gaps) whether what is behind them is no row that the kernel
- * walks next. */
+/* Elements that a row has side by side, and (gaps) whether what is behind them is no row that
+ * the kernel walks next. */
 static double run_of_row(const Scheduler *s, const Kernel *k, bool *gaps)
 {
     const AxisSet all = s->a->rows | s->a->columns;
@@ -58,8 +57,8 @@ static double run_of_row(const Scheduler *s, const Kernel *k, bool *gaps)
     return run;
 }
 
-/* How many times as much memory moves as is read, where what a row has side by side is short and begins
- * anywhere in the atoms of memory. */
+/* How many times as much memory moves as is read, where what a row has side by side is short and
+ * begins anywhere in the atoms of memory. */
 double short_runs(const Scheduler *s, const Kernel *k)
 {
     enum { ATOM = 64 };
@@ -68,8 +67,8 @@ double short_runs(const Scheduler *s, const Kernel *k)
     return !k->beside && gaps && run > 0 && fmod(run, ATOM) > 0 ? 1 + ATOM / run : 1;
 }
 
-/* How many times as long memory takes where a warp's lanes read many columns of neighbouring rows, or a CTA
- * has few neighbours. */
+/* How many times as long memory takes where a warp's lanes read many columns of neighbouring
+ * rows, or a CTA has few neighbours. */
 static double beside_slowdown(const Scheduler *s, const Kernel *k)
 {
     static const double OF_RUN = 0.35, OF_ACCESS = 0.3, WHOLE_ACCESS = 8;

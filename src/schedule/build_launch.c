@@ -125,8 +125,8 @@ typedef struct {
     AxisSet rows, columns;
 } Merged;
 
-/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; merged rows have
- * one stride, merged columns none. */
+/* A tensor's pointer and the strides of all its axes but the fastest, which is dense; merged
+ * rows have one stride, merged columns none. */
 static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const char *name,
                         AxisSet axes, Merged merged)
 {
@@ -347,8 +347,8 @@ static bool has_nothing(const Scheduler *s, const Kernel *k)
     return nothing && axes_within(k->columns, s->a->fixed);
 }
 
-/* Of rows that are neighbours: along x those that a CTA has at a time, along y the other row axes; or as
- * many CTAs as the GPU holds, which share out both. */
+/* Of rows that are neighbours: along x those that a CTA has at a time, along y the other row
+ * axes; or as many CTAs as the GPU holds, which share out both. */
 static void set_beside_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
     grid[0] = (LaunchGrid){k->beside, rows_at_once(k), 0x7fffffff, 1};
@@ -415,16 +415,16 @@ static bool stores_single_elements(const Kernel *k)
     return k->vec == 1 && row_bytes(k) == 2 * row_inputs(k);
 }
 
-/* Single elements of 2 bytes are stored as parts of sectors, of which memory can do less: as if they were
- * a sixteenth more. */
+/* Single elements of 2 bytes are stored as parts of sectors, of which memory can do less: as if
+ * they were a sixteenth more. */
 static int64_t paced_bytes(const Kernel *k, int64_t traffic)
 {
     enum { SIXTEENTHS = 16 };
     return stores_single_elements(k) ? traffic + traffic / SIXTEENTHS : traffic;
 }
 
-/* Few rows may still be in L2, from which they come faster than at any pace, and what is written fits
- * there as well. */
+/* Few rows may still be in L2, from which they come faster than at any pace, and what is written
+ * fits there as well. */
 static int paced_from(const Kernel *k)
 {
     enum { ALONE = 1, SUMS = 2 };

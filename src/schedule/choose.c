@@ -1,5 +1,6 @@
-/* schedule/choose.c: the schedule of a kernel: the simplest of those that are about as fast as the
- * model's fastest. Proposals come from the simplest on, so lengths near each other have the same. */
+/* schedule/choose.c: the schedule of a kernel: the simplest of those that are about as fast as
+ * the model's fastest. Proposals come from the simplest on, so lengths near each other have the
+ * same. */
 #include "schedule/internal.h"
 
 #include <string.h>
@@ -60,8 +61,8 @@ static bool choose_best(Scheduler *s, Kernel *k)
     return fits;
 }
 
-/* As the target's table has it; false: it has nothing of such a kernel, or what cannot be here, which
- * the plan then tells. */
+/* As the target's table has it; false: it has nothing of such a kernel, or what cannot be here,
+ * which the plan then tells. */
 static bool choose_tuned(Scheduler *s, Kernel *k)
 {
     const char *text = k->inner_count ? find_tuned(s, k) : NULL;

@@ -283,8 +283,8 @@ bool is_model_fitted(const Target *target)
     return target_measured(target, &constants) == constants;
 }
 
-/* What a thread lacks of the registers that it would take makes it wait; what it cannot do without is
- * spilled, and much of that is out of the question. */
+/* What a thread lacks of the registers that it would take makes it wait; what it cannot do
+ * without is spilled, and much of that is out of the question. */
 static double register_factor(const Scheduler *s, const Kernel *k)
 {
     static const double OF_WAIT = 0.013, OF_SPILL = 3, OF_SPILLS = 60, UNTOLD = 0.04;
@@ -375,8 +375,8 @@ static double time_of_numbers(const Scheduler *s, double rows)
     return rows * NUMBER / (s->target->memory_rate * s->target->sms);
 }
 
-/* Of tensors with all rows that a kernel reads though it walks other axes; elements that have no neighbour
- * in its rows take a sector each. */
+/* Of tensors with all rows that a kernel reads though it walks other axes; elements that have no
+ * neighbour in its rows take a sector each. */
 static double time_of_tensors(const Scheduler *s, const Kernel *k, double rows)
 {
     double bytes = 0, scattered = 0;

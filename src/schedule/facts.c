@@ -1,4 +1,5 @@
-/* schedule/facts.c: what is known of a kernel's work: its columns, what it reads of them and adds up. */
+/* schedule/facts.c: what is known of a kernel's work: its columns, what it reads of them and
+ * adds up. */
 #include "schedule/internal.h"
 
 #include <stdlib.h>
@@ -146,8 +147,8 @@ bool is_stored_row(const Store *store)
 
 /* ---- parts of a row ---- */
 
-/* Where the fastest axis is no longer than a vector, or than those of a row's threads, tiles step along
- * the others alone. */
+/* Where the fastest axis is no longer than a vector, or than those of a row's threads, tiles
+ * step along the others alone. */
 unsigned footprint_of(const Kernel *k, const Sizes *sizes, AxisSet axes)
 {
     const AxisSet fastest = k->columns ? (AxisSet)1 << fastest_column(k) : 0;

@@ -1,5 +1,5 @@
-/* schedule/homes.c: where a row's elements and the vectors that all rows share are between a kernel's
- * phases: in registers, in stages of shared memory, or in memory. */
+/* schedule/homes.c: where a row's elements and the vectors that all rows share are between a
+ * kernel's phases: in registers, in stages of shared memory, or in memory. */
 #include "schedule/internal.h"
 
 enum { MAX_REGISTERS = 255 };
@@ -64,10 +64,10 @@ bool has_scalars_of_rows(const Kernel *k)
     return false;
 }
 
-/* Whether a row's scalars pass through the ring as well, copied by a thread of each warp. Read into
- * registers a row ahead they share a wait with whatever ptxas lets them share one with. That wait is
- * worth avoiding for teams of a few warps that fill an SM, and needed where a ring runs on to the next
- * part of a group; else it only keeps SMs in step. */
+/* Whether a row's scalars pass through the ring as well, copied by a thread of each warp. Read
+ * into registers a row ahead they share a wait with whatever ptxas lets them share one with.
+ * That wait is worth avoiding for teams of a few warps that fill an SM, and needed where a ring
+ * runs on to the next part of a group; else it only keeps SMs in step. */
 bool fetches_scalars(const Kernel *k)
 {
     enum { MOST = 4 * WARP, LARGE_CTA = 384 };
@@ -122,8 +122,8 @@ static bool is_read_at_once(const Kernel *k)
     return true;
 }
 
-/* Whether rows can hand their stage on: threads that have copied a row for themselves read all of it
- * into registers when its turn comes, and the next row to be copied takes its stage. */
+/* Whether rows can hand their stage on: threads that have copied a row for themselves read all
+ * of it into registers when its turn comes, and the next row to be copied takes its stage. */
 bool may_reuse(const Kernel *k)
 {
     return !is_grouped(k) && may_fetch_rows(k) && is_read_at_once(k);
@@ -186,8 +186,8 @@ void place_late(Kernel *k, bool early)
         if (is_read_late(k, &k->loads[i])) k->loads[i].place = early ? LOADED_AHEAD : LOADED_LATE;
 }
 
-/* They are read a tile ahead where a row is alone, for its CTA has nothing else to do meanwhile, and a
- * thread has registers for them. */
+/* They are read a tile ahead where a row is alone, for its CTA has nothing else to do meanwhile,
+ * and a thread has registers for them. */
 void set_late(Kernel *k)
 {
     enum { MANY_THREADS = 512, MOST = 32 }; /* bytes: two vectors of 2 bytes, or one of 4 */
@@ -195,8 +195,8 @@ void set_late(Kernel *k)
     place_late(k, room && may_read_early(k) && late_registers(k) <= MOST);
 }
 
-/* Bytes of those, of a CTA; 0: there are none, more than a pair, or some that threads cannot copy for
- * themselves. */
+/* Bytes of those, of a CTA; 0: there are none, more than a pair, or some that threads cannot
+ * copy for themselves. */
 static int64_t late_bytes(const Kernel *k)
 {
     enum { PAIR = 2, LEAST = 4 }; /* bytes that cp.async copies */
@@ -227,8 +227,8 @@ bool place_few(const Scheduler *s, Kernel *k, int ctas)
     return k->few_bytes > 0;
 }
 
-/* Of few rows that are alone they come to shared memory while the row comes to registers, as long as
- * all CTAs together ask L2 for no more of them than so much. */
+/* Of few rows that are alone they come to shared memory while the row comes to registers, as
+ * long as all CTAs together ask L2 for no more of them than so much. */
 void set_few(const Scheduler *s, Kernel *k)
 {
     enum { TWO_BYTES = 2 };

@@ -45,8 +45,8 @@ typedef struct {
     Schedule forced;
     const Schedule *asked;
     int asked_count;
-    /* what a schedule that is tried does not tell follows from what it tells: fit_schedule() puts it
-     * in `forced` */
+    /* what a schedule that is tried does not tell follows from what it tells: fit_schedule()
+     * puts it in `forced` */
     bool derive;
     bool taken;            /* some kernel is as `forced` asks */
     Rejection refused_row; /* a row's schedule of the target's table that cannot be, and why */
@@ -173,13 +173,13 @@ bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than
 
 /* ---- propose.c, choose.c, alternatives.c ---- */
 
-/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for; tune_only:
- * also those that the model is not to choose. Gives how many. */
+/* Shows the kernels of all schedules that are worth a look; s->forced: what is asked for;
+ * tune_only: also those that the model is not to choose. Gives how many. */
 typedef void Consider(void *data, const Kernel *k, const Schedule *schedule);
 int propose(Scheduler *s, const Kernel *k, bool tune_only, Consider *consider, void *data);
 bool choose_kernel(Scheduler *s, Kernel *k); /* false: s->problem */
-/* A plan's kernels that walk rows, as they were cut, by their place; NULL: no more. The place of the
- * one that reads most; -1: none walks rows. */
+/* A plan's kernels that walk rows, as they were cut, by their place; NULL: no more. The place of
+ * the one that reads most; -1: none walks rows. */
 const Kernel *walker_at(Arena *arena, const Plan *plan, int place);
 int main_walker(Arena *arena, const Plan *plan);
 

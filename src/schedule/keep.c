@@ -1,7 +1,8 @@
-/* schedule/keep.c: which values of a row's elements stay from the phase that first computes them to
- * the phases that need them again. Kernels that reduce parts of rows keep values: they can have many phases,
- * and each would otherwise compute again everything before it. So do those whose rows have a window, for
- * a compiler does not see that what two phases compute behind the same condition is the same. */
+/* schedule/keep.c: which values of a row's elements stay from the phase that first computes them
+ * to the phases that need them again. Kernels that reduce parts of rows keep values: they can
+ * have many phases, and each would otherwise compute again everything before it. So do those
+ * whose rows have a window, for a compiler does not see that what two phases compute behind the
+ * same condition is the same. */
 #include "schedule/internal.h"
 
 /* Operations from loads on; what is cheaper is computed again rather than kept. */
@@ -25,8 +26,8 @@ static uint64_t lowest(uint64_t set)
 }
 
 /* The phases that end with something made of each node, before it is known what is kept. What is
- * accumulated together with a maximum or a mean takes that one's operand: the terms that follow from
- * the result are not known in that phase. */
+ * accumulated together with a maximum or a mean takes that one's operand: the terms that follow
+ * from the result are not known in that phase. */
 static uint64_t *find_ends(const Scheduler *s, const Kernel *k)
 {
     uint64_t *uses = NEW_ARRAY(s->arena, uint64_t, s->g->nodes.count);

@@ -202,10 +202,11 @@ typedef struct Kernel {
 
     /* Shape: a thread handles `vec` elements side by side, `tiles` times; a row has
      * threads_per_row threads in each of `cluster` CTAs, a CTA `teams` rows. (FINISH: a CTA's
-     * columns, a thread each; how many threads share a column's partials, `tiles` at a time each.) */
+     * columns, a thread each; how many threads share a column's partials, `tiles` at a time
+     * each.) */
     int vec, tiles;
-    /* The last of several column axes, which are taken for one: tensors have them side by side, or another
-     * entry serves them; 0: none. */
+    /* The last of several column axes, which are taken for one: tensors have them side by side,
+     * or another entry serves them; 0: none. */
     AxisSet dense;
     int threads_per_row, teams;
     int groups;    /* of teams, which take the stages of a copy warp's ring in turn; else 1 */
@@ -227,7 +228,8 @@ typedef struct Kernel {
     int full_tiles; /* so many tiles all threads have whole, in every CTA of the row */
     Moments moments;
 
-    /* Homes: where rows are between phases, and what is added up of them; Load.place has the rest. */
+    /* Homes: where rows are between phases, and what is added up of them; Load.place has the
+     * rest. */
     Residency residency;
     int stages; /* rows in the ring; 0: there is none */
     Bringer bringer;
@@ -400,12 +402,14 @@ static inline int warps_of_row(const Kernel *k)
 {
     return k->threads_per_row / k->lanes;
 }
-/* Rows that a CTA's walk takes in a step: with a copy warp, those of a stage, which a group takes. */
+/* Rows that a CTA's walk takes in a step: with a copy warp, those of a stage, which a group
+ * takes. */
 static inline int rows_of_step(const Kernel *k)
 {
     return k->teams / k->groups;
 }
-/* Whether teams read rows from the same ring, or from the same stages of it, that a copy warp fills. */
+/* Whether teams read rows from the same ring, or from the same stages of it, that a copy warp
+ * fills. */
 static inline bool feeds_teams(const Kernel *k)
 {
     return has_copy_warp(k) && k->teams > 1;
@@ -424,8 +428,8 @@ static inline bool is_dense(const Kernel *k)
 {
     return k->dense && k->dense == k->columns;
 }
-/* Whether a vector lies along the fastest of several column axes, or along those that are dense, and where
- * it begins follows from its coordinates. */
+/* Whether a vector lies along the fastest of several column axes, or along those that are dense,
+ * and where it begins follows from its coordinates. */
 static inline bool has_several_columns(const Kernel *k)
 {
     return has_several_column_axes(k) && !is_dense(k);
@@ -454,8 +458,8 @@ bool has_parts(const Graph *g, const Kernel *k); /* such reductions */
 /* Threads whose vectors make a block; 0: the reduction takes a column of each block, and meets in
  * all threads of the row. */
 int block_threads(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction);
-/* Whether a thread has all of a part that is reduced along other axes than the fastest: what is left has
- * a vector for each thread of the row. */
+/* Whether a thread has all of a part that is reduced along other axes than the fastest: what is
+ * left has a vector for each thread of the row. */
 bool has_whole_parts(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction);
 /* Of those, neighbouring lanes that shuffles join: a power of two. Where they are not all, the
  * others' sums meet in shared memory, in so many places a team. */
@@ -474,8 +478,8 @@ static inline bool is_persistent(const Kernel *k)
 {
     return (k->accumulator_count && !k->kept) || k->stages || is_refilled(k) || is_grouped(k);
 }
-/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time then read
- * what lies together. Sums over rows know a CTA's rows by its place along x. */
+/* Whether the CTAs of a row's parts follow each other in the grid: those that run at one time
+ * then read what lies together. Sums over rows know a CTA's rows by its place along x. */
 static inline bool has_parts_in_order(const Kernel *k)
 {
     return has_column_parts(k) && k->rows && !k->accumulator_count && !k->kept && !k->dynamic;

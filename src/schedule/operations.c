@@ -81,8 +81,8 @@ double repeated_operations(const Scheduler *s, const Kernel *k)
     return find_operations(s, k)->costly;
 }
 
-/* The same of the kernel as it is: where a phase reads a row's elements again it computes again what
- * is made of them. */
+/* The same of the kernel as it is: where a phase reads a row's elements again it computes again
+ * what is made of them. */
 double element_operations(const Scheduler *s, const Kernel *k)
 {
     const OperationCache *operations = find_operations(s, k);

@@ -1,5 +1,5 @@
-/* schedule/plan.h: analysis + target -> plan: which kernels run, in which order, what crosses between
- * them. A kernel is described in schedule/kernel.h. */
+/* schedule/plan.h: analysis + target -> plan: which kernels run, in which order, what crosses
+ * between them. A kernel is described in schedule/kernel.h. */
 #ifndef FUSEC_SCHEDULE_H
 #define FUSEC_SCHEDULE_H
 
@@ -62,13 +62,12 @@ Estimate estimate_speed(const Plan *plan);
 typedef struct {
     const char *schedule;
     double time;
-    bool
-        tune_only; /* where such were timed they gained little or nothing, so the model does not choose it */
+    bool tune_only; /* such gained little where they were timed: the model does not choose it */
 } Alternative;
 typedef LIST(Alternative) Alternatives;
-/* What else the kernel could be that reads most, with all else as it is, from the fastest on; and at
- * most so many of them, for measurements: the fastest, at most half of them such that the model does not choose, and some of the
- * others, evenly. */
+/* What else the kernel could be that reads most, with all else as it is, from the fastest on;
+ * and at most so many of them, for measurements: the fastest, at most half of them `tune_only`,
+ * and some of the others, evenly. */
 Alternatives list_alternatives(Arena *arena, const Plan *plan);
 Alternatives list_candidates(Arena *arena, const Plan *plan, int most);
 /* Complete schedules of all kernels of a plan that walk rows, in the arena: the same target makes
@@ -77,8 +76,8 @@ const char *complete_schedule(Arena *arena, const Plan *plan);
 /* What a row of a table begins with, "CLASS DTYPE VECTOR", and the columns of the kernel that reads
  * most; NULL: no row of a table decides its schedule. In the arena. */
 const char *row_of_plan(Arena *arena, const Plan *plan, int64_t *columns);
-/* Of complete schedules of all kernels that of the kernel that reads most; and a plan's with another
- * in its place. Both in the arena. */
+/* Of complete schedules of all kernels that of the kernel that reads most; and a plan's with
+ * another in its place. Both in the arena. */
 const char *main_schedule(Arena *arena, const Plan *plan, const char *all);
 const char *with_main_schedule(Arena *arena, const Plan *plan, const char *schedule);
 /* A row of a table. */

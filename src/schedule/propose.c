@@ -73,8 +73,8 @@ int cta_threads(const Proposals *p)
 
 /* ---- how many CTAs an SM holds ---- */
 
-/* Tries as many CTAs an SM as it has threads for, half as many, and one. What has no ring takes what
- * registers it likes. */
+/* Tries as many CTAs an SM as it has threads for, half as many, and one. What has no ring takes
+ * what registers it likes. */
 static void try_live(Proposals *p, int threads_of_sm, bool told)
 {
     int most = threads_of_sm / cta_threads(p);
@@ -110,7 +110,8 @@ static void try_told(Proposals *p)
 
 /* ---- where a row is between its phases ---- */
 
-/* Where column vectors may be, if there are any: the nearest that has room is not always the best. */
+/* Where column vectors may be, if there are any: the nearest that has room is not always the
+ * best. */
 void try_columns(Proposals *p, const int *homes, void (*next)(Proposals *))
 {
     static const int none[] = {1 + IN_REGISTERS, 0};
@@ -335,8 +336,8 @@ static void propose_clusters(Proposals *p)
     }
 }
 
-/* Rows that are neighbours in memory: as many lanes of a warp share one as leave others for lines of
- * memory, and as many warps as leave a thread so many of its elements. */
+/* Rows that are neighbours in memory: as many lanes of a warp share one as leave others for
+ * lines of memory, and as many warps as leave a thread so many of its elements. */
 static void try_beside(Proposals *p)
 {
     enum { LEAST_CTA = 128, MOST_CTA = 512, MOST_HELD = 128 };

@@ -1,5 +1,5 @@
-/* schedule/propose_rings.c: part of schedule/propose.c: rows that pass through a ring, which threads
- * or a copy warp fill. */
+/* schedule/propose_rings.c: part of schedule/propose.c: rows that pass through a ring, which
+ * threads or a copy warp fill. */
 #include "schedule/propose.h"
 
 enum { BESIDE_RING = 16, MOST_STAGES = 8 };

@@ -24,7 +24,8 @@ static bool meets_twice(const Kernel *k)
     return k->phases > ONCE;
 }
 
-/* Where elements are converted by the same instruction each time ptxas keeps what it has converted. */
+/* Where elements are converted by the same instruction each time ptxas keeps what it has
+ * converted. */
 static bool converts_once(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
@@ -89,8 +90,8 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
            n->tile * (is_streamed(k) ? 1 : k->tiles);
 }
 
-/* Of vectors of neighbouring rows: a register or two for each element, as it is kept and as it is computed
- * with, and one for each column's sum. */
+/* Of vectors of neighbouring rows: a register or two for each element, as it is kept and as it
+ * is computed with, and one for each column's sum. */
 static double beside_registers(const Scheduler *s, const Kernel *k, double of_element,
                                double of_sum)
 {
@@ -99,8 +100,8 @@ static double beside_registers(const Scheduler *s, const Kernel *k, double of_el
     return BASE + of_element * elements + of_sum * accumulator_registers(s, k) * k->tiles;
 }
 
-/* Where later phases need more than one costly value of each element of a row in registers, ptxas keeps
- * those, and what they are made of. */
+/* Where later phases need more than one costly value of each element of a row in registers,
+ * ptxas keeps those, and what they are made of. */
 static double kept_results(const Scheduler *s, const Kernel *k)
 {
     static const double OF_OPERATION = 0.6;
@@ -112,8 +113,8 @@ static double kept_results(const Scheduler *s, const Kernel *k)
                : 0;
 }
 
-/* Of what later phases need, as the kernel keeps it or as ptxas does. Where a window's rows keep values, no
- * later phase has operands to compute them anew. */
+/* Of what later phases need, as the kernel keeps it or as ptxas does. Where a window's rows keep
+ * values, no later phase has operands to compute them anew. */
 static double later_results(const Scheduler *s, const Kernel *k)
 {
     static const double OPERANDS = 13;
@@ -129,8 +130,8 @@ static double doubt(const Scheduler *s, const Kernel *k)
     return s->fitted ? 1 : k->vec == 1 ? SINGLE : UNFITTED;
 }
 
-/* Of the places of tiles along several axes that a division finds: ptxas finds all of them first where no
- * tile is checked against the row's end, or where all vectors are held as f32 at once. */
+/* Of the places of tiles along several axes that a division finds: ptxas finds all of them first
+ * where no tile is checked against the row's end, or where all vectors are held as f32 at once. */
 static double place_registers(const Kernel *k)
 {
     static const double CHECKED = 0.3, FULL = 2.2, WHOLE = 3.5;

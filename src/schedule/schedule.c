@@ -90,7 +90,8 @@ static void begin_kernel(const Scheduler *s, Kernel *k)
     if (walks_rows(k)) find_kept(s, k);
 }
 
-/* What was asked for holds for the kernels that can be so; the others are as they would be anyway. */
+/* What was asked for holds for the kernels that can be so; the others are as they would be
+ * anyway. */
 static bool map_walker(Scheduler *s, Kernel *k)
 {
     if (s->forced.exact) return fit_schedule(s, k);
@@ -197,8 +198,8 @@ bool reads_rows_again(const Kernel *k)
 /* Graphs whose cuts are compared: of larger ones the first that fits is taken. */
 enum { COMPARED_NODES = 1000 };
 
-/* A way to cut the graph: whether sums over rows ride on the kernels that walk them, whether sums of
- * one number of each row, and reductions over parts of a row, have kernels of their own. */
+/* A way to cut the graph: whether sums over rows ride on the kernels that walk them, whether
+ * sums of one number of each row, and reductions over parts of a row, have kernels of their own. */
 typedef struct {
     bool ride, apart, parts, fits, asked; /* whether some kernel is as was asked for */
     double time;

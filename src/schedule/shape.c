@@ -1,5 +1,5 @@
-/* schedule/shape.c: which elements of a row each CTA and each thread has: vectors, tiles, slices, and
- * which tiles are checked against the row's end. */
+/* schedule/shape.c: which elements of a row each CTA and each thread has: vectors, tiles,
+ * slices, and which tiles are checked against the row's end. */
 #include "schedule/internal.h"
 
 #include <limits.h>
@@ -35,9 +35,9 @@ static int64_t dense_count(const Scheduler *s, const Kernel *k)
     return axes_size(&s->a->sizes, k->dense ? k->dense : (AxisSet)1 << fastest_column(k));
 }
 
-/* A row is whole vectors, so that all rows are alike and every access is aligned: where the number
- * of columns is odd, single elements. Of several axes the fastest is whole vectors, or, where they are
- * dense, all together. */
+/* A row is whole vectors, so that all rows are alike and every access is aligned: where the
+ * number of columns is odd, single elements. Of several axes the fastest is whole vectors, or,
+ * where they are dense, all together. */
 int find_vector(const Scheduler *s, const Kernel *k)
 {
     int vec = k->dynamic && !has_several_columns(k) ? 1 : full_vector(k);
@@ -46,7 +46,8 @@ int find_vector(const Scheduler *s, const Kernel *k)
     return vec;
 }
 
-/* Whether an element's place along some of the columns' axes is found by its place along all of them. */
+/* Whether an element's place along some of the columns' axes is found by its place along all of
+ * them. */
 static bool goes_along(const Kernel *k, AxisSet dense, Access access, AxisSet axes)
 {
     if (!(axes & dense)) return true;
@@ -176,9 +177,9 @@ static int64_t whole_blocks(const Scheduler *s, const Kernel *k, int64_t columns
 }
 
 /* CTAs that share a row have as many columns each: in whole lines of memory where the row is
- * copied, in vectors of 16 bytes where registers take it; but never more than their warps
- * have vectors, unless blocks that are reduced are longer. Those that read it anew in each phase take turns along it instead, so that they
- * read what lies together. */
+ * copied, in vectors of 16 bytes where registers take it; but never more than their warps have
+ * vectors, unless blocks that are reduced are longer. Those that read it anew in each phase take
+ * turns along it instead, so that they read what lies together. */
 static int64_t slice_columns(const Scheduler *s, const Kernel *k)
 {
     int64_t unit = (is_refilled(k) ? 16 : LINE_BYTES) / narrowest(k);
@@ -199,8 +200,8 @@ int64_t columns_of_cta(const Scheduler *s, const Kernel *k)
     return blocks ? slice_columns(s, k) : ceil_div(column_count(s, k), k->cluster);
 }
 
-/* Many sums of many threads leave ptxas no register over. Where tiles are checked against the row's end,
- * though all are full, it computes one after the other; else it spills. */
+/* Many sums of many threads leave ptxas no register over. Where tiles are checked against the
+ * row's end, though all are full, it computes one after the other; else it spills. */
 bool checks_full_tiles(const Scheduler *s, const Kernel *k)
 {
     enum { MANY_THREADS = 512, MANY = 32 };
@@ -246,9 +247,9 @@ bool may_take_whole_moments(const Scheduler *s, const Kernel *k)
     return has_whole_tiles(k) && has_moments(s, k) && k->threads_per_row >= WARP;
 }
 
-/* Of more tiles ptxas would compute those that are full all at once, and spill. To join a mean and its
- * squares with every vector takes short vectors more instructions than to find them once a thread has
- * all of its elements. */
+/* Of more tiles ptxas would compute those that are full all at once, and spill. To join a mean
+ * and its squares with every vector takes short vectors more instructions than to find them once
+ * a thread has all of its elements. */
 void set_open_tile(const Scheduler *s, Kernel *k)
 {
     enum { FEW = 4, NARROW = 2, ELEMENTS = 48, FULL_BYTES = 16 };
@@ -260,8 +261,8 @@ void set_open_tile(const Scheduler *s, Kernel *k)
     k->moments = whole ? MOMENTS_OF_THREADS : MOMENTS_OF_VECTORS;
 }
 
-/* Where a row's threads are a power of two and all have as many elements, a mean and its squares meet
- * without counts and divisions. */
+/* Where a row's threads are a power of two and all have as many elements, a mean and its squares
+ * meet without counts and divisions. */
 bool may_have_even_moments(const Scheduler *s, const Kernel *k)
 {
     bool full = !is_ragged(k) && !is_streamed(k) && !k->dynamic &&

@@ -140,8 +140,8 @@ static Node chosen_outside(const Search *f, Node n, Bounds window)
     return is_within(window, f->fails[condition.id]) ? arg(f->s->g, n, 1) : (Node){0};
 }
 
-/* Loads of a row, its indices and what it keeps are not the same in all columns. Conditions that are
- * no choice's are left to the elements. */
+/* Loads of a row, its indices and what it keeps are not the same in all columns. Conditions that
+ * are no choice's are left to the elements. */
 static bool is_uniform(const Search *f, const bool *uniform, Node n)
 {
     const Graph *g = f->s->g;
