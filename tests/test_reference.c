@@ -418,6 +418,35 @@ START_TEST(an_outlier_counts_in_a_mean_with_squares)
 }
 END_TEST
 
+/* Added one after the other, equal terms round in the same direction again and again. */
+START_TEST(equal_terms_round_alike)
+{
+    enum { TERMS = 2055 };
+    static const char *const texts[] = {
+        "graph g[M = 2055, N = 3](x : f32[M, N]) -> (s : f32[N], k : f32[N]) {"
+        " z = where(x > 100.0, x, 0.1)\n s = sum[M](z)\n k = sum[M](where(z > 1.0, 0.0, 1.0)) }",
+        "graph g[M = 3, N = 2055](x : f32[M, N]) -> (s : f32[M], k : f32[M]) {"
+        " z = where(x > 100.0, x, 0.1)\n s = sum[N](z)\n k = sum[N](where(z > 1.0, 0.0, 1.0)) }",
+        "graph g[M = 2055, N = 3](x : f32[M, N]) -> (s : f32[N], v : f32[N]) {"
+        " z = where(x > 100.0, x, 0.1) * 1e30\n s = mean[M](z)\n v = var[M](z) }",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Case c = evaluate_text(texts[i]);
+        float *s = c.outputs[0].data, *k = c.outputs[1].data;
+        const float term = i < 2 ? 0.1f : 0.1f * 1e30f;
+        volatile float sum = 0; /* an f32 at each step */
+        for (int j = 0; j < TERMS; j++) sum += term;
+        ck_assert(fabsf(sum / TERMS - term) > 60 * 0x1p-24f * term);
+        s[1] = i < 2 ? sum : sum / TERMS;
+        ck_assert_int_eq(judge_output(&c, 0, s).wrong, 0);
+        ck_assert_int_eq(wrong_by(&c, 0, 1.001f), 3);
+        k[1] += 1;
+        ck_assert_int_eq(i < 2 ? judge_output(&c, 1, k).wrong : 1, 1);
+        close_case(&c);
+    }
+}
+END_TEST
+
 Suite *reference_suite(void)
 {
     Suite *suite = suite_create("reference");
@@ -435,6 +464,7 @@ Suite *reference_suite(void)
     tcase_add_test(cases, moments_far_from_0_are_known);
     tcase_add_test(cases, a_mean_of_another_kernel_is_rounded);
     tcase_add_test(cases, an_outlier_counts_in_a_mean_with_squares);
+    tcase_add_test(cases, equal_terms_round_alike);
     tcase_add_test(cases, random_inputs_keep_their_promises);
     suite_add_tcase(suite, cases);
     return suite;

@@ -105,7 +105,9 @@ def page():
     text += table([[f"`{d.text}(x)`", d.bytes, d.computes_as[5:].lower()] for d in lists.dtypes()],
                   "cast", "bytes of an element", "goes on as")
     text += ("## Reductions\n\n`sum[N](x)` reduces axis N, `sum[M, N](x)` two axes. n is the number of elements that are reduced. "
-             "Partial results are f32, or f64 where x is, in an order that the plan fixes. Integers stay i64 except in `mean` and `var`.\n\n")
+             "Partial results are f32, or f64 where x is, in an order that the plan fixes. "
+             "Terms that repeat the one before may add to the error of a sum ([verdicts](../explanation/testing.md#verdicts)). "
+             "Integers stay i64 except in `mean` and `var`.\n\n")
     rows = []
     for r in lists.reductions():
         error = RULES[lists.combiners()[r.combiner].rule].format(r.error)

@@ -17,6 +17,11 @@
 
 enum { LANES = 8 };
 
+/* What a term that repeats the one before it adds to a sum's error, in units of the sum of
+ * magnitudes: all such additions round the same way, so errors grow with the number of terms that
+ * one thread adds, which here counts as a quarter of all at most. */
+static const double ALIKE_ERROR = 1.0 / 16;
+
 /* The errors of means that are computed with squares about them, in units of 2^-24: relative to the
  * largest distance from the mean; and of the squares, which a thread may sum about a value that is
  * far from the first few others. */
@@ -40,11 +45,18 @@ static bool is_real(const Operation *op, ErrorRule rule)
     return type_is_float(op->from) && rule_of(op) == rule;
 }
 
+bool is_sum_of_floats(const Operation *op)
+{
+    return is_real(op, RULE_SUM);
+}
+
 Accumulator accumulator_at(Accumulator a, int64_t offset)
 {
     return (Accumulator){
-        (char *)a.v + offset * 8,      a.m ? a.m + offset : NULL,       a.e ? a.e + offset : NULL,
-        a.low ? a.low + offset : NULL, a.high ? a.high + offset : NULL,
+        (char *)a.v + offset * 8,          a.m ? a.m + offset : NULL,
+        a.e ? a.e + offset : NULL,         a.low ? a.low + offset : NULL,
+        a.high ? a.high + offset : NULL,   a.last ? a.last + offset : NULL,
+        a.alike ? a.alike + offset : NULL,
     };
 }
 
@@ -64,6 +76,7 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
             a.m[i] = rule_of(op) == RULE_PRODUCT ? 1 : ends ? real : 0;
             a.e[i] = is_real(op, RULE_PRODUCT) ? 1 : ends ? real : 0;
         }
+        if (a.alike) a.last[i] = a.alike[i] = 0;
         if (a.low) {
             a.low[i] = HUGE_VAL;
             a.high[i] = -HUGE_VAL;
@@ -99,6 +112,26 @@ static double sum_of_magnitudes(int n, const double *x)
     for (; i < n; i++) lane[0] += finite_size(x[i]);
     return ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
+/* 1 if an addition of t rounds as that of `last` did, else 0. Terms of 12 bits or fewer, counts
+ * among them, are added without rounding as often as a thread adds. */
+static double rounds_alike(double last, double t)
+{
+    const double shifted = t * (0x1p41 + 1), leading = shifted - (shifted - t);
+    return (t == last) & (leading != t) ? 1 : 0;
+}
+
+static double count_alike(int n, const double *x, double *last)
+{
+    double lane[LANES] = {0};
+    int i = 1;
+    lane[0] = rounds_alike(*last, x[0]);
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) lane[j] += rounds_alike(x[i + j - 1], x[i + j]);
+    for (; i < n; i++) lane[0] += rounds_alike(x[i - 1], x[i]);
+    *last = x[n - 1];
+    return sum_of(LANES, lane);
 }
 
 static void widen(double *low, double *high, double from, double to)
@@ -161,6 +194,7 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
         if (a.e) {
             *a.m += sum_of_magnitudes(n, t);
             *a.e += sum_of(n, x.e);
+            if (n > 0) *a.alike += count_alike(n, t, a.last);
         }
         if (a.low) EACH widen(a.low, a.high, t[i], t[i]);
         return;
@@ -175,9 +209,11 @@ static void add_columns(Accumulator a, int n, Operand x)
     const double *restrict t = x.v;
     EACH v[i] += t[i];
     if (!a.e) return;
-    double *restrict m = a.m, *restrict e = a.e;
+    double *restrict m = a.m, *restrict e = a.e, *restrict alike = a.alike;
     EACH m[i] += finite_size(t[i]);
     EACH e[i] += x.e[i];
+    EACH alike[i] += rounds_alike(a.last[i], t[i]);
+    memcpy(a.last, t, (size_t)n * sizeof *t);
     if (a.low) EACH widen(a.low + i, a.high + i, t[i], t[i]);
 }
 
@@ -213,6 +249,7 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
         else
             w[i] = i64_combine(how, w[i], k[i]);
         if (a.low) widen(a.low + i, a.high + i, from.low[i], from.high[i]);
+        if (a.alike) a.alike[i] += from.alike[i];
         if (!a.e) continue;
         a.m[i] = multiplies ? a.m[i] * from.m[i]
                  : ends     ? f64_combine(how, a.m[i], from.m[i])
@@ -268,6 +305,13 @@ static double reduction_bound(const Operation *op, double v, double m, double e,
     return rule_of(op) == RULE_SUM ? sum_bound(op, v, m, e) : ends_bound(v, m, e);
 }
 
+/* What rounding the same way again and again adds to the bound of a sum. */
+static double alike_bound(const Operation *op, Accumulator a, int64_t i)
+{
+    const double unit = op->type == TYPE_F64 ? UNIT_F64 : UNIT_F32;
+    return a.alike ? ALIKE_ERROR * a.alike[i] * unit * a.m[i] : 0;
+}
+
 /* Finishes one result: the division of a mean, and values that f32 cannot hold. */
 static double finish_result(const Operation *op, double sum, int64_t terms, double m, double *e)
 {
@@ -294,21 +338,21 @@ void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        if (e) e[i] = a.e[i];
+        if (e) e[i] = a.e[i] + (a.low ? 0 : alike_bound(op, a, i));
         v[i] = finish_result(op, sum[i], terms, e ? a.m[i] : 0, e ? e + i : NULL);
     }
 }
 
 /* Sums distances from one value of the row, which may be as far from the mean as any; beyond 2^96,
  * plain values. */
-void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e,
-                    double *centre)
+void finish_centres(const Operation *op, Accumulator a, int64_t count, int64_t terms,
+                    const double *v, double *e, double *centre)
 {
     for (int64_t i = 0; i < count; i++) {
         const double spread = max_nan(a.high[i] - v[i], v[i] - a.low[i]);
         const double reach = max_nan(a.high[i], -a.low[i]) + DOUBT * a.e[i];
         const bool near = isfinite(v[i]) && reach < 0x1p96 && e[i] < HUGE_VAL;
-        if (near) e[i] += SPREAD_ERROR * UNIT_F32 * spread;
+        e[i] += near ? SPREAD_ERROR * UNIT_F32 * spread : alike_bound(op, a, i) / (double)terms;
         centre[i] =
             near ? a.e[i] / (double)terms + UNIT_F32 * SPREAD_ERROR * (spread + e[i]) : e[i];
     }

@@ -274,12 +274,15 @@ static double *new_cells(Arena *arena, int64_t count, bool wanted)
 static Accumulator new_accumulator(Arena *arena, const Sink *sink, int64_t count)
 {
     const bool ends = sink->centre && !sink->mean;
+    const bool sums = !sink->exact && is_sum_of_floats(&sink->operation);
     return (Accumulator){
         .v = new_cells(arena, count, true),
         .m = new_cells(arena, count, !sink->exact),
         .e = new_cells(arena, count, !sink->exact),
         .low = new_cells(arena, count, ends),
         .high = new_cells(arena, count, ends),
+        .last = new_cells(arena, count, sums),
+        .alike = new_cells(arena, count, sums),
     };
 }
 
@@ -311,8 +314,8 @@ static void merge_partials(const Run *run, Arena *arena, int index)
         finish_squares(sink->count, sink->terms, sink->kept->v, sink->kept->e, sink->mean->e,
                        sink->centre->e);
     else if (sink->centre)
-        finish_centres(all, sink->count, sink->terms, sink->kept->v, sink->kept->e,
-                       sink->centre->e);
+        finish_centres(&sink->operation, all, sink->count, sink->terms, sink->kept->v,
+                       sink->kept->e, sink->centre->e);
 }
 
 static void run_pass(Run *run, Arena *arena, int threads)

@@ -56,12 +56,14 @@ bool is_comparison(Op op);
 /* Partial results of a reduction, one item for each element of its result. For a sum, m is the sum
  * of magnitudes and e that of bounds; reference/reduce.c describes the others. Both are NULL where
  * exact. For a mean that the kernels compute with squares about it, low and high are the ends of
- * its terms; else NULL. */
+ * its terms; else NULL. For a sum of floats with a bound, last is the last term, and alike the
+ * number of terms that repeat the one before; else NULL. */
 typedef struct {
     void *v;
-    double *m, *e, *low, *high;
+    double *m, *e, *low, *high, *last, *alike;
 } Accumulator;
 
+bool is_sum_of_floats(const Operation *op);
 Accumulator accumulator_at(Accumulator a, int64_t offset);
 void accumulator_clear(const Operation *op, Accumulator a, int64_t count);
 /* Adds n elements to one item. */
@@ -75,8 +77,8 @@ void accumulator_finish(const Operation *op, Accumulator a, int64_t count, int64
 /* For means that one kernel computes together with the squares about them. The bounds e of such
  * means, finished, get what that way of adding may lose; centre gets what a distance from the mean
  * adds to the error of x. */
-void finish_centres(Accumulator a, int64_t count, int64_t terms, const double *v, double *e,
-                    double *centre);
+void finish_centres(const Operation *op, Accumulator a, int64_t count, int64_t terms,
+                    const double *v, double *e, double *centre);
 /* The bounds e of such squares, finished; e_mean and centre belong to the means. */
 void finish_squares(int64_t count, int64_t terms, const double *v, double *e, const double *e_mean,
                     const double *centre);
