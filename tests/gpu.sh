@@ -309,6 +309,10 @@ list_cases() {
             echo "examples/$file.fuse M=71 N=$columns --offset x=1"
         done
     done
+    for strides in "" "--stride x=9000,40,1" "--stride q=8704,34,1 --offset x=1"; do
+        for rows in 3 2049; do echo "examples/rmsnorm_mxfp8.fuse M=$rows $strides"; done
+        echo "examples/rmsnorm_mxfp8.fuse M=331 G=200 $strides"
+    done
 }
 
 list_types() {

@@ -117,6 +117,11 @@ list_types() {
         echo "tests/cases/dense_columns.fuse $size"
     done
     for size in "" "H=14 W=14" "--stride x=200,40,6,1" "H=4 W=5 --stride y=120,24,6,1" "--offset x=1" "--schedule row:reads=2" "B=40 --stride x=200,40,6,1 --schedule row:reads=2"; do echo "tests/cases/dense_pixels.fuse $size"; done
+    for strides in "" "--stride x=2600,40,1 --stride gamma=33,1" "--stride q=2700,33,1 --stride e=99,1 --offset x=1"; do
+        for schedule in row row:stages=2 row:cluster=2 row:reads=2 row:cluster=2,stages=2; do
+            echo "examples/rmsnorm_mxfp8.fuse M=5 G=65 --sms 1 $strides --schedule $schedule"
+        done
+    done
     for size in "" "N=3 --stride x=130,50,15,7,1" "N=2 H=14 W=14 --stride dy=1300,600,196,14,1" "N=40 --stride dx=90,42,14,7,1 --offset dy=1"; do
         echo "tests/cases/dense_pixels_bwd.fuse $size"
     done

@@ -47,9 +47,14 @@ static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet ove
     return join(e->arena, &terms, " + ");
 }
 
+bool is_in_line(const Emitter *e, AxisSet axes)
+{
+    return !has_several_columns(e->k) || (e->contiguous && axes_within(e->contiguous, axes));
+}
+
 const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access)
 {
-    bool row = access == ACCESS_VECTOR && !has_several_columns(e->k);
+    bool row = access == ACCESS_VECTOR && is_in_line(e, axes);
     const char *offset = offset_text(e, tensor, axes, row ? axes & ~e->k->columns : axes);
     return *offset ? arena_format(e->arena, "%s + %s", pointer, offset) : pointer;
 }
@@ -69,16 +74,16 @@ const char *column_stride(Emitter *e, const Load *load)
     return stride_text(e, load->tensor, load->axes, axis);
 }
 
-const char *column_text(const Emitter *e)
+const char *column_text(const Emitter *e, AxisSet axes)
 {
-    return has_several_columns(e->k) ? "0" : "col";
+    return is_in_line(e, axes) ? "col" : "0";
 }
 
-const char *limit_text(Emitter *e)
+const char *limit_text(Emitter *e, AxisSet axes)
 {
     if (e->k->beside)
         return is_ragged(e->k) ? arena_format(e->arena, "col < %s ? here : 0", e->end) : "here";
-    if (!has_several_columns(e->k)) return e->end;
+    if (is_in_line(e, axes)) return e->end;
     return is_streamed(e->k) ? "vec" : arena_format(e->arena, "%s - col", e->end);
 }
 

@@ -233,6 +233,7 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->entry = strided ? &e->launch->strided : &e->launch->entry;
     e->collapsed = strided ? 0 : e->launch->collapsed;
     e->gathers = strided && e->k->dense;
+    e->contiguous = strided ? 0 : e->k->contiguous;
     e->merged = e->gathers || is_dense(e->k) ? 0 : e->k->dense;
     e->out = out;
     e->names = NEW_ARRAY(arena, const char *, g->nodes.count);

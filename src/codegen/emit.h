@@ -61,6 +61,7 @@ typedef struct {
     const LaunchEntry *entry; /* that is being printed */
     AxisSet collapsed;        /* row axes that it counts as one, `row`; 0: each has a coordinate */
     AxisSet merged;           /* column axes that have one coordinate, that of the last of them */
+    AxisSet contiguous;       /* column axes that tensors have side by side */
     bool gathers;             /* columns are counted as one, but elements may lie anywhere */
     int phase;                /* that is being printed */
     Text *out;
@@ -145,16 +146,21 @@ const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet 
 const char *expression(Emitter *e, Node n, int precedence);
 /* `value`, of compute type `type`, as what the store of a `dtype` takes (its compute type). */
 const char *store_value(Emitter *e, const char *value, Type type, DType dtype);
+/* Whether an element's place in a tensor with these axes follows from its column. */
+bool is_in_line(const Emitter *e, AxisSet axes);
 /* The arguments of load and store_row: a row's address, a column of it, and the number of columns.
- * Where columns are several axes each vector counts as a row: its column is 0, its limit what is
- * left of the columns, or (streamed rows) the whole vector. */
+ * Where an element's place does not follow from its column each vector counts as a row: its column
+ * is 0, its limit what is left of the columns, or (streamed rows) the whole vector. */
 const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, Access access);
-const char *column_text(const Emitter *e);
-const char *limit_text(Emitter *e);
+const char *column_text(const Emitter *e, AxisSet axes);
+const char *limit_text(Emitter *e, AxisSet axes);
 /* `pointer[offset]` of the current element. */
 const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes);
 /* `value` rounded or saturated to `dtype`, to be assigned to an element. */
 const char *rounded(Emitter *e, const char *value, Type type, DType dtype);
+/* What is assigned to an element of a tensor, or of a vector that is stored. */
+const char *stored_value(Emitter *e, const Store *store);
+const char *value_of_vector(Emitter *e, const Store *store);
 const char *load_pointer(const Emitter *e, const Load *load);
 const char *store_pointer(const Emitter *e, const Store *store);
 const char *store_type(const Emitter *e, const Store *store); /* of a value until it is stored */

@@ -41,6 +41,16 @@ const char *count_text(Emitter *e, AxisSet axes)
     return axes & (axes - 1) ? arena_format(e->arena, "(%s)", product) : product;
 }
 
+/* A cast to an integer of 32 bits or fewer, as such. */
+static const char *narrow_text(Emitter *e, const NodeInfo *info)
+{
+    const NodeInfo *from = node(e->g, info->args[0]);
+    const char *x = expression(e, info->args[0], 0), *type = dtype_info[info->dtype].cuda;
+    if (from->type == TYPE_F32) return arena_format(e->arena, "whole_as<%s>(%s)", type, x);
+    if (from->type == TYPE_F64) return arena_format(e->arena, "as<%s>(whole(%s))", type, x);
+    return arena_format(e->arena, "as<%s>((long long)(%s))", type, x);
+}
+
 static const char *cast_text(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n), *from = node(e->g, info->args[0]);
@@ -56,15 +66,9 @@ static const char *cast_text(Emitter *e, Node n)
     case DTYPE_F8E5M2:
         return arena_format(e->arena, floats ? "(float)as<%s>(%s)" : "(float)as<%s>((double)(%s))",
                             dtype_info[info->dtype].cuda, x);
-    default: break;
+    case DTYPE_I64: return arena_format(e->arena, floats ? "whole(%s)" : "(long long)(%s)", x);
+    default: return arena_format(e->arena, "(long long)%s", narrow_text(e, info));
     }
-    if (from->type == TYPE_F32 && info->dtype != DTYPE_I64)
-        return arena_format(e->arena, "(long long)whole_as<%s>(%s)", dtype_info[info->dtype].cuda,
-                            x);
-    const char *whole = floats ? arena_format(e->arena, "whole(%s)", x)
-                               : arena_format(e->arena, "(long long)(%s)", x);
-    if (info->dtype == DTYPE_I64) return whole;
-    return arena_format(e->arena, "(long long)as<%s>(%s)", dtype_info[info->dtype].cuda, whole);
 }
 
 /* Fills a pattern of graph/ops.def. Operators parenthesize operands that bind less tightly, and
@@ -246,6 +250,12 @@ static const char *wrapping_pattern(Op op)
     }
 }
 
+/* A logarithm that needs no variable: what rounds it to an integer takes it from the exponent. */
+static bool is_log2_alone(const Emitter *e, Node n)
+{
+    return node(e->g, n)->op == OP_LOG2 && node(e->g, n)->type == TYPE_F32 && !e->local[n.id];
+}
+
 static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);
@@ -289,6 +299,14 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
                 *precedence = 16;
                 return scaled_text(e, info->args[k], info->args[1 - k]);
             }
+        break;
+    case OP_CEIL:
+    case OP_FLOOR:
+        if (is_log2_alone(e, info->args[0])) {
+            *precedence = 16;
+            return fill_pattern(e, info->args[0],
+                                info->op == OP_CEIL ? "ceil_log2($0)" : "floor_log2($0)");
+        }
         break;
     case OP_SUB:
         if (mean_rest(e, n))
@@ -347,6 +365,28 @@ const char *rounded(Emitter *e, const char *value, Type type, DType dtype)
     value = store_value(e, value, type, dtype);
     if (same_as_computed(dtype, type)) return value;
     return arena_format(e->arena, "as<%s>(%s)", dtype_info[dtype].cuda, value);
+}
+
+/* Of an integer that the program itself makes as narrow as what is stored. */
+static bool is_narrow(const Emitter *e, const Store *store)
+{
+    const NodeInfo *info = node(e->g, store->node);
+    const bool cast = info->op == OP_CAST && info->type == TYPE_I64 && info->dtype != DTYPE_I64;
+    return cast && info->dtype == store->dtype && !e->local[store->node.id];
+}
+
+const char *stored_value(Emitter *e, const Store *store)
+{
+    const NodeInfo *info = node(e->g, store->node);
+    if (is_narrow(e, store)) return narrow_text(e, info);
+    return rounded(e, expression(e, store->node, 0), info->type, store->dtype);
+}
+
+const char *value_of_vector(Emitter *e, const Store *store)
+{
+    const NodeInfo *info = node(e->g, store->node);
+    if (is_narrow(e, store)) return narrow_text(e, info);
+    return store_value(e, expression(e, store->node, 0), info->type, store->dtype);
 }
 
 bool is_column_value(const Emitter *e, Node n)

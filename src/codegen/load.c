@@ -63,15 +63,15 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
         const Load *load = &e->k->loads[i];
         if (!is_loaded_here(e, load, phase, hoisted) || is_staged(load) || is_across(e->k, load))
             continue;
-        if (has_one_stride(e->k)) continue;
+        if (has_one_stride(e->k) || (is_in_line(e, load->axes) && !e->gathers)) continue;
         if (e->gathers)
             emit_gather(e, load, "[t]");
         else if (e->k->beside)
             line(e->out, "load_some(%s_v[t], %s, %s);", load->name, load_address(e, load),
-                 limit_text(e));
+                 limit_text(e, load->axes));
         else
             line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name,
-                 load_address(e, load), limit_text(e));
+                 load_address(e, load), limit_text(e, load->axes));
     }
     const Text *loads = close_body(e, kernel);
     if (loads->length) emit_tiles(e, loads, "#pragma unroll");
@@ -101,7 +101,7 @@ static void emit_resident_load(Emitter *e, const Load *load)
     else if (is_masked(e->k, load))
         line(e->out, "load_window<step>(%s_v, %s, first_column, %s);", load->name,
              load_address(e, load), window_ends(e));
-    else if (!has_several_columns(e->k) && !e->gathers)
+    else if (is_in_line(e, load->axes) && !e->gathers)
         line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns",
              load->name, row_part(e, load));
 }

@@ -129,13 +129,13 @@ void emit_tile_loads(const Pass *pass)
             *list_push(e->arena, &late) = load;
         else if (use)
             line(e->out, "load_hinted<%s>(%s_v%s, %s, %s);", use, load->name, tile, from,
-                 column_text(e));
+                 column_text(e, load->axes));
         else
             line(e->out, "%s(%s_v%s, %s, %s, %s);", tile_loader(e, load), load->name, tile, from,
-                 column_text(e), limit_text(e));
+                 column_text(e, load->axes), limit_text(e, load->axes));
         e->out->indent -= deeper;
     }
-    emit_reloaded_tiles(e, &late, "_v", "t", column_text(e));
+    emit_reloaded_tiles(e, &late, "_v", "t", "col");
 }
 
 static bool is_pass_store(const Pass *pass, const Store *store)
@@ -189,18 +189,19 @@ static void emit_vector_stores(const Pass *pass)
         const char *at =
             address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
         if (e->k->beside) {
-            line(e->out, "store_some(%s, %s_out, %s);", at, store->name, limit_text(e));
+            line(e->out, "store_some(%s, %s_out, %s);", at, store->name,
+                 limit_text(e, store->axes));
             continue;
         }
         if (rows_share_warps(e->k)) line(e->out, "if (has_row)");
         const char *indent = rows_share_warps(e->k) ? "    " : "";
         if (is_streamed(e->k) || stores_all(e->k))
             line(e->out, "%s%s(%s, %s, %s_out);", indent,
-                 is_streamed(e->k) ? "store_streamed" : "store_vector", at, column_text(e),
-                 store->name);
+                 is_streamed(e->k) ? "store_streamed" : "store_vector", at,
+                 column_text(e, store->axes), store->name);
         else
-            line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at, column_text(e),
-                 store->name, limit_text(e));
+            line(e->out, "%sstore_row(%s, %s, %s_out, %s);", indent, at,
+                 column_text(e, store->axes), store->name, limit_text(e, store->axes));
     }
 }
 
@@ -302,18 +303,16 @@ static void emit_element_stores(const Pass *pass, bool vectors)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
-        Type type = node(e->g, store->node)->type;
         if (!is_pass_store(pass, store) || is_shared_store(e, store) != vectors) continue;
-        const char *value = expression(e, store->node, 0);
         if (store->access == ACCESS_VECTOR) {
-            line(e->out, "%s_out[i] = %s;", store->name, store_value(e, value, type, store->dtype));
+            line(e->out, "%s_out[i] = %s;", store->name, value_of_vector(e, store));
             continue;
         }
         const char *guard = store_guard(e, store);
         if (*guard) line(e->out, "if (%s)", guard);
         line(e->out, "%s%s = %s;", *guard ? "    " : "",
              element(e, store_pointer(e, store), store->tensor, store->axes),
-             rounded(e, value, type, store->dtype));
+             stored_value(e, store));
     }
 }
 

@@ -7,10 +7,8 @@
 
 static void emit_result_store(Emitter *e, const Store *store)
 {
-    Type type = node(e->g, store->node)->type;
-    const char *value = expression(e, store->node, 0);
     line(e->out, "%s = %s;", element(e, store_pointer(e, store), store->tensor, store->axes),
-         rounded(e, value, type, store->dtype));
+         stored_value(e, store));
 }
 
 /* From here on the names of sums mean their results. A mean that is only stored needs no name. */

@@ -186,8 +186,7 @@ void emit_row_stores(Emitter *e, int phase)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (store->access != ACCESS_ROW || store->phase != phase || store->result) continue;
-        const char *value =
-            rounded(e, expression(e, store->node, 0), node(e->g, store->node)->type, store->dtype);
+        const char *value = stored_value(e, store);
         *list_push(e->arena, &stores) =
             arena_format(e->arena, "%s = %s;",
                          element(e, store_pointer(e, store), store->tensor, store->axes), value);

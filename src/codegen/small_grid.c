@@ -59,7 +59,7 @@ static void emit_read_tiles(Emitter *e, const Reloads *loads, const char *suffix
     for (int i = 0; i < loads->count; i++) {
         const Load *load = loads->data[i];
         line(e->out, "load(%s%s, %s, %s, %s);", load->name, suffix, load_address(e, load), column,
-             limit_text(e));
+             limit_text(e, load->axes));
     }
 }
 

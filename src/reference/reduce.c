@@ -119,7 +119,7 @@ static double sum_of_magnitudes(int n, const double *x)
 static double rounds_alike(double last, double t)
 {
     const double shifted = t * (0x1p41 + 1), leading = shifted - (shifted - t);
-    return (t == last) & (leading != t) ? 1 : 0;
+    return ((t == last) & (leading != t)) ? 1 : 0;
 }
 
 static double count_alike(int n, const double *x, double *last)

@@ -466,7 +466,7 @@ void build_launch(Scheduler *s, Plan *plan)
         else
             set_grid(s, k, kernels[i].grid);
         kernels[i].collapsed = collapses_rows(s, k) ? k->rows : 0;
-        kernels[i].dense = k->dense;
+        kernels[i].dense = k->dense | k->contiguous;
         const Merged merged = {kernels[i].collapsed, kernels[i].dense};
         kernels[i].entry = list_args(s, plan, i, k->name, merged);
         if (has_strided(&kernels[i])) {

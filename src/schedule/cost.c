@@ -149,7 +149,8 @@ static double beside_exchange(const Kernel *k)
 static double place_instructions(const Kernel *k)
 {
     static const double OF_PLACE = 16;
-    return has_several_columns(k) && !k->beside ? OF_PLACE * vector_accesses(k) : 0;
+    const bool apart = has_several_columns(k) && !k->beside && !k->contiguous;
+    return apart ? OF_PLACE * vector_accesses(k) : 0;
 }
 
 /* Instructions of a thread for its part of a row. */
@@ -164,6 +165,12 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
                     t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
                         vector_accesses(k) +
                     t->operation * element_operations(s, k) * k->vec * computed_share(s, k));
+}
+
+double share_of_places(const Scheduler *s, const Kernel *k)
+{
+    const double places = place_instructions(k);
+    return places / (places + s->target->operation * element_operations(s, k) * k->vec);
 }
 
 /* The same, and those with which a row's threads meet and go to the next row, however few elements
@@ -193,9 +200,7 @@ static double late_time(const Scheduler *s, const Kernel *k)
 static double waiting_time(const Scheduler *s, const Kernel *k, double memory)
 {
     const Target *t = s->target;
-    const double steps =
-        has_parts(s->g, k) && !k->beside && !k->stages ? t->busier : 1; /* in which parts meet */
-    double exchange = exchange_time(s, k), own = steps * t->issue * thread_instructions(s, k),
+    double exchange = exchange_time(s, k), own = t->issue * thread_instructions(s, k),
            late = late_time(s, k);
     if (k->stages) {
         double meets = k->lag ? exchange * t->lagged : exchange;
@@ -261,8 +266,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
     double compute = row_instructions(s, k) * parts * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
-    const bool idles = k->beside || has_parts(s->g, k);
-    const double busy = t->busy_warps * (idles ? t->busier : 1);
+    const double busy = t->busy_warps * (k->beside ? t->busier : 1);
     times[BOUND_BY_INSTRUCTIONS] = compute * norm(1, busy / warps);
     times[BOUND_BY_WAITS] =
         waiting_time(s, k, times[BOUND_BY_MEMORY] * rows / parts) * parts / ((double)ctas * rows) +

@@ -206,6 +206,8 @@ double access_slowdown(const Scheduler *s, const Kernel *k);
 
 /* ---- cost.c ---- */
 
+double share_of_places(const Scheduler *s,
+                       const Kernel *k); /* of a thread's instructions, to find its vectors */
 double kernel_time(const Scheduler *s, const Kernel *k); /* ns, for rows that are many */
 double plan_time(const Scheduler *s);                    /* of all kernels */
 int64_t ring_bytes(const Target *target); /* of rows that an SM's rings are to hold */
@@ -224,6 +226,8 @@ int full_vector(const Kernel *k); /* elements of the widest access */
 int find_vector(const Scheduler *s, const Kernel *k); /* ... of which a row is whole ones */
 AxisSet find_dense(const Scheduler *s,
                    const Kernel *k); /* columns that are taken for one; 0: none */
+/* Columns whose places one of two entries need not find; 0: there is one entry. */
+AxisSet find_contiguous(const Scheduler *s, const Kernel *k);
 const char *shape_problem(const Scheduler *s, const Kernel *k); /* why no CTA can be so, or NULL */
 bool has_too_many_columns(Scheduler *s, const Kernel *k);       /* s->problem */
 bool may_have_one_row(const Kernel *k);

@@ -208,6 +208,9 @@ typedef struct Kernel {
     /* The last of several column axes, which are taken for one: tensors have them side by side,
      * or another entry serves them; 0: none. */
     AxisSet dense;
+    /* All of several column axes, of which a vector lies along the fastest: tensors have them side
+     * by side, or another entry finds each vector's place; 0: there is no such entry. */
+    AxisSet contiguous;
     int threads_per_row, teams;
     int groups;    /* of teams, which take the stages of a copy warp's ring in turn; else 1 */
     int registers; /* of a thread that computes, once the copy warp has handed over its own, for which

@@ -58,21 +58,35 @@ static double beyond_rows(const Kernel *k, double kept)
     return kept > held ? kept - held : 0;
 }
 
-/* Where columns are of several axes each has a coordinate, and every vector others; what is read in
- * a loop has addresses; and what is computed of many values has all of them at hand. */
+/* Of parts of rows whose columns lie side by side: what a later phase computes again stays instead,
+ * as do its operands in kernels that end with their row. */
+static double of_side_by_side(const Kernel *k, double kept)
+{
+    static const double AGAIN_IN_RING = 0.45, AGAIN = 1.1, BESIDE_KEPT = 0.5, BASE = -20;
+    const double elements = k->vec * (is_streamed(k) ? 1 : k->tiles);
+    const bool again = kept < elements;
+    if (k->stages) return again ? AGAIN_IN_RING * elements : 0;
+    return BASE + (again ? AGAIN : BESIDE_KEPT) * elements;
+}
+
+/* Where columns are of several axes each has a coordinate, and every vector others. What is read in a loop has addresses;
+ * and what is computed of many values has all of them at hand. */
 static double add_more(const Scheduler *s, const Kernel *k)
 {
     enum { COORDINATES = 6, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 12, UNKNOWN = 22 };
     static const double ELEMENT = 0.6, OPERATION = 1.0, SINGLE = -1.3;
     double more = 0, values = (element_operations(s, k) - SIMPLE) * OPERATION;
-    if (has_several_columns(k))
+    const double kept = kept_registers(s, k);
+    if (k->contiguous)
+        more += of_side_by_side(k, kept);
+    else if (has_several_columns(k))
         more += COORDINATES + ELEMENT * k->vec * (is_streamed(k) ? 1 : k->tiles);
     if (is_streamed(k)) more += is_grouped(k) ? 2 * ADDRESSES : ADDRESSES;
     if (k->kept) more += GROUPS;
     if (k->vec == 1 && k->accumulator_count)
         more += GROUPS + (has_several_columns(k) ? 0 : SINGLE * k->tiles);
     if (!s->fitted) more += UNKNOWN; /* what ptxas does for it */
-    more += passing_vectors(k) + beyond_rows(k, kept_registers(s, k));
+    more += passing_vectors(k) + beyond_rows(k, kept);
     return more + (values > MOST ? MOST : values > 0 ? values : 0);
 }
 

@@ -93,6 +93,17 @@ AxisSet find_dense(const Scheduler *s, const Kernel *k)
     return find_vector(s, &one) > find_vector(s, &several) ? one.dense : 0;
 }
 
+/* Another entry doubles what is compiled, so it has to gain something. */
+AxisSet find_contiguous(const Scheduler *s, const Kernel *k)
+{
+    static const double LEAST_SHARE = 0.05; /* of a thread's instructions */
+    const bool several =
+        has_several_columns(k) && !k->dense && axes_within(k->columns, s->a->fixed);
+    const bool plain = !k->beside && !k->kept && !k->accumulator_count;
+    const bool gains = several && plain && has_parts(s->g, k);
+    return gains && share_of_places(s, k) >= LEAST_SHARE ? k->columns : 0;
+}
+
 /* Why no CTA can be so; NULL: it can. */
 const char *shape_problem(const Scheduler *s, const Kernel *k)
 {

@@ -93,6 +93,24 @@ template <class T> DEVICE T whole_as(float x)
     return (T)(all < least ? least : all > most ? most : all);
 }
 
+//@ exponent_of
+// the exponent of x > 0 once `more` is added to its bits; what log2(x) is of other values
+DEVICE float exponent_of(float x, int more)
+{
+    const bool tiny = x < 0x1p-126f;
+    const int bits = __float_as_int(tiny ? x * 0x1p23f : x) + more;
+    if (x > 0 && x < infinity())
+        return (bits >> 23) - (tiny ? 150 : 127);
+    return x == 0 ? -infinity() : x < 0 ? not_a_number() : x;
+}
+
+//@ floor_log2
+// floor(log2(x)): right also just below a power of two, where log2f gives the next integer
+DEVICE float floor_log2(float x) { return exponent_of(x, 0); }
+
+//@ ceil_log2
+DEVICE float ceil_log2(float x) { return exponent_of(x, 0x7fffff); }
+
 //@ clamp_int
 DEVICE long long clamp_int(long long x, long long low, long long high)
 {
