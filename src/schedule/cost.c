@@ -153,6 +153,20 @@ static double place_instructions(const Kernel *k)
     return apart ? OF_PLACE * vector_accesses(k) : 0;
 }
 
+/* Operations that convert a vector's narrow elements for each phase that reads them anew, where
+ * such phases do much else; elsewhere vector_access has them. */
+static double conversions(const Scheduler *s, const Kernel *k)
+{
+    double count = 0;
+    for (int i = 0; i < k->load_count && has_parts(s->g, k); i++) {
+        const Load *load = &k->loads[i];
+        const bool stays = is_resident(load) || is_column_vector(k, load);
+        if (load->access == ACCESS_VECTOR && !stays && dtype_info[load->dtype].bytes < 4)
+            count += k->vec * (__builtin_popcountll(load->phases) - 1);
+    }
+    return count;
+}
+
 /* Instructions of a thread for its part of a row. */
 static double thread_instructions(const Scheduler *s, const Kernel *k)
 {
@@ -164,7 +178,8 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
            tiles * (place_instructions(k) +
                     t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
                         vector_accesses(k) +
-                    t->operation * element_operations(s, k) * k->vec * computed_share(s, k));
+                    t->operation * (conversions(s, k) + element_operations(s, k) * k->vec) *
+                        computed_share(s, k));
 }
 
 double share_of_places(const Scheduler *s, const Kernel *k)
