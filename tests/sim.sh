@@ -323,6 +323,8 @@ list_long_cases() {
     done
     for schedule in row:reads=2 row:cluster=2 row:cluster=2,stages=3 grid-stride:stages=3 grid-stride:cluster=2; do
         echo "tests/cases/several_axes.fuse S=824 --sms 1 --schedule $schedule"
+        echo "tests/cases/several_axes.fuse S=824 --sms 1 --stride x=17000,4200,830,1 --stride y=16500,4122,824,1 --schedule $schedule"
+        echo "examples/group_norm.fuse B=2 G=3 C=4 S=1032 --sms 2 --stride x=13000,4300,1040,1 --schedule $schedule"
     done
     # rows by groups: in one part and in several, for a CTA each and for one CTA; no rows, no groups; of single elements,
     # with a slice of the columns for each CTA

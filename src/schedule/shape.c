@@ -93,15 +93,23 @@ AxisSet find_dense(const Scheduler *s, const Kernel *k)
     return find_vector(s, &one) > find_vector(s, &several) ? one.dense : 0;
 }
 
+/* Whether no axis of rows stands between those of the columns, so that tensors can have these side
+ * by side. */
+static bool are_neighbours(const Kernel *k)
+{
+    const AxisSet first = k->columns & (~k->columns + 1);
+    const AxisSet between = (((AxisSet)2 << fastest_column(k)) - 1) & ~(first - 1) & ~k->columns;
+    return !(between & k->rows);
+}
+
 /* Another entry doubles what is compiled, so it has to gain something. */
 AxisSet find_contiguous(const Scheduler *s, const Kernel *k)
 {
     static const double LEAST_SHARE = 0.05; /* of a thread's instructions */
     const bool several =
         has_several_columns(k) && !k->dense && axes_within(k->columns, s->a->fixed);
-    const bool plain = !k->beside && !k->kept && !k->accumulator_count;
-    const bool gains = several && plain && has_parts(s->g, k);
-    return gains && share_of_places(s, k) >= LEAST_SHARE ? k->columns : 0;
+    const bool may = several && !k->beside && !k->kept && are_neighbours(k);
+    return may && share_of_places(s, k) >= LEAST_SHARE ? k->columns : 0;
 }
 
 /* Why no CTA can be so; NULL: it can. */
