@@ -59,6 +59,20 @@ template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v
         copy_vector((vector<T, n> *)at, &v);
 }
 
+//@ put_numbers
+// v at an aligned address, by numbers of 8 bytes where it has them. Behind a branch the compiler takes a plain store apart
+// into words too, and put_vector would cost registers.
+template <class T, int n> DEVICE void put_numbers(T *at, const vector<T, n> &v)
+{
+    const unsigned *w = (const unsigned *)&v;
+    if constexpr (sizeof(v) % 8 == 0)
+        #pragma unroll
+        for (int k = 0; k < (int)sizeof(v) / 8; k++)
+            ((unsigned long long *)at)[k] = w[2 * k] | (unsigned long long)w[2 * k + 1] << 32;
+    else
+        copy_vector((vector<T, n> *)at, &v);
+}
+
 //@ store_streamed
 // row[col .. col + n) = values, rounded to T
 template <class T, int n, class V> DEVICE void store_streamed(T *row, int col, const V (&values)[n])
@@ -127,7 +141,7 @@ template <class T, int n, class V> DEVICE void store_some(T *at, const V (&value
     vector<T, n> v;
     fill(v, values);
     if (count >= n && misalignment<n>(at) == 0) {
-        copy_vector((vector<T, n> *)at, &v);
+        put_numbers(at, v);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)

@@ -86,11 +86,14 @@ template <class T> DEVICE long long whole(T x) { return x == x ? (long long)x : 
 // the same as an integer of 32 bits or fewer
 template <class T> DEVICE T whole_as(float x)
 {
-    const int all = __float2int_rz(x), bits = 8 * (int)sizeof(T);
-    if constexpr (sizeof(T) == sizeof(int))
+    const int all = __float2int_rz(x);
+    if constexpr (sizeof(T) == sizeof(int)) {
         return all;
-    const int most = (T)-1 < 0 ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, least = (T)-1 < 0 ? -most - 1 : 0;
-    return (T)(all < least ? least : all > most ? most : all);
+    } else {
+        constexpr int bits = 8 * (int)sizeof(T);
+        const int most = (T)-1 < 0 ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, least = (T)-1 < 0 ? -most - 1 : 0;
+        return (T)(all < least ? least : all > most ? most : all);
+    }
 }
 
 //@ exponent_of
