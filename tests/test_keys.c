@@ -204,6 +204,8 @@ START_TEST(what_cannot_be_is_refused)
     check_refusal("row:threads=128,lag=1", "");
     check_refusal("row:threads=128,lag=2", "lag: this kernel cannot have it");
     check_refusal("row:convert=bf16", "convert: this kernel cannot have it");
+    check_refusal("row:vec=3", "vec: a vector has a power of two of elements, here up to 8");
+    check_refusal("row:vec=16", "vec: a vector has a power of two of elements, here up to 8");
     check_refusal("row:few=7", "few: this kernel cannot have it");
     check_refusal("row:threads=256,cluster=64", "cluster: a cluster of 64 needs more than");
     check_refusal("row:threads=128,stages=500", "stages: shared memory has room for at most");

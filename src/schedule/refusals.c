@@ -230,8 +230,22 @@ static const char *missing_reads(const Scheduler *s)
                : "reads: the values are 1 (a row stays on chip) and 2 (each phase reads it)";
 }
 
+/* NULL: some kernel can have such vectors. */
+static const char *missing_vector(const Scheduler *s)
+{
+    const Kernel *k = largest_kernel(s);
+    const int asked = s->forced.vec, most = k ? find_vector(s, k) : asked;
+    if (asked <= most && !(asked & (asked - 1))) return NULL;
+    return arena_format(
+        s->arena,
+        "vec: a vector has a power of two of elements, here up to %d: an access moves up to 16 bytes, and a row of %lld columns must be whole vectors",
+        most, (long long)column_count(s, k));
+}
+
 static const char *refusal_of(const Scheduler *s, Key key)
 {
+    const char *vector = key == KEY_vec ? missing_vector(s) : NULL;
+    if (vector) return vector;
     switch ((int)key) {
 #define KEY(name, plain, value, refusal, meaning)                                                  \
     case KEY_##name:                                                                               \
