@@ -293,12 +293,12 @@ checks:
 	@echo '-- suites under ASan and UBSan' && export CK_FORK=no CK_EXCLUDE_TAGS="$(NOT_SANITIZED)" && \
 	    $(call run_suites,build/asan)
 	@echo '-- the command line, in turn as it is and under ASan and UBSan, and what else takes one core'
-	@tests/beside.sh 'FUSEC_IN_TURN=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh tests/golden.sh \
+	@tests/beside.sh 'FUSEC_IN_TURN=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh \
+	    'build/prop --replay tests/cases --every 3 --device sim --schedules --texts 1 --jobs 1' tests/golden.sh \
+	    'echo "-- random programs" && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --texts 3 --jobs 1' \
 	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
-	@build/prop --replay tests/cases --every 3 --device sim --schedules --texts 1 --jobs 2
-	@echo '-- random programs' && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --texts 3 --jobs 2
 	@echo 'make check: all passed'
 
 ## check-whole  what `make check` runs a sample of, whole; after `make check`, whose builds it takes
