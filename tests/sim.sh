@@ -117,6 +117,8 @@ list_types() {
         echo "tests/cases/dense_columns.fuse $size"
     done
     for size in "" "H=14 W=14" "--stride x=200,40,6,1" "H=4 W=5 --stride y=120,24,6,1" "--offset x=1" "--schedule row:reads=2" "B=40 --stride x=200,40,6,1 --schedule row:reads=2"; do echo "tests/cases/dense_pixels.fuse $size"; done
+    # as many neighbouring rows as the threads of a row have columns at a time
+    for size in "C=16 S=8" "C=128 S=64" "C=512 S=64"; do echo "examples/layernorm_channels.fuse B=2 $size"; done
     for strides in "" "--stride x=2600,40,1 --stride gamma=33,1" "--stride q=2700,33,1 --stride e=99,1 --offset x=1"; do
         for schedule in row row:stages=2 row:cluster=2 row:reads=2 row:cluster=2,stages=2; do
             echo "examples/rmsnorm_mxfp8.fuse M=5 G=65 --sms 1 $strides --schedule $schedule"

@@ -427,21 +427,24 @@ START_TEST(equal_terms_round_alike)
         " z = where(x > 100.0, x, 0.1)\n s = sum[M](z)\n k = sum[M](where(z > 1.0, 0.0, 1.0)) }",
         "graph g[M = 3, N = 2055](x : f32[M, N]) -> (s : f32[M], k : f32[M]) {"
         " z = where(x > 100.0, x, 0.1)\n s = sum[N](z)\n k = sum[N](where(z > 1.0, 0.0, 1.0)) }",
+        "graph g[M = 3, N = 2055, P = 2](x : f32[M, N]) -> (s : f32[M], k : f32[M]) {"
+        " z = where(index(P) == 0, where(x > 100.0, x, 0.1), 0.0)\n s = sum[N, P](z)"
+        "\n k = sum[N, P](where(z > 0.0, 1.0, 0.0)) }",
         "graph g[M = 2055, N = 3](x : f32[M, N]) -> (s : f32[N], v : f32[N]) {"
         " z = where(x > 100.0, x, 0.1) * 1e30\n s = mean[M](z)\n v = var[M](z) }",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         Case c = evaluate_text(texts[i]);
         float *s = c.outputs[0].data, *k = c.outputs[1].data;
-        const float term = i < 2 ? 0.1f : 0.1f * 1e30f;
+        const float term = i < 3 ? 0.1f : 0.1f * 1e30f;
         volatile float sum = 0; /* an f32 at each step */
         for (int j = 0; j < TERMS; j++) sum += term;
         ck_assert(fabsf(sum / TERMS - term) > 60 * 0x1p-24f * term);
-        s[1] = i < 2 ? sum : sum / TERMS;
+        s[1] = i < 3 ? sum : sum / TERMS;
         ck_assert_int_eq(judge_output(&c, 0, s).wrong, 0);
         ck_assert_int_eq(wrong_by(&c, 0, 1.001f), 3);
         k[1] += 1;
-        ck_assert_int_eq(i < 2 ? judge_output(&c, 1, k).wrong : 1, 1);
+        ck_assert_int_eq(i < 3 ? judge_output(&c, 1, k).wrong : 1, 1);
         close_case(&c);
     }
 }

@@ -145,15 +145,13 @@ void emit_across_values(Emitter *e, int phase)
 
 static void emit_across_store(Emitter *e, const Store *store)
 {
-    const Type type = node(e->g, store->node)->type;
     const char *at = element(e, store_pointer(e, store), store->tensor, store->axes);
     block (e->out, "if (thread_in_row == 0)") {
         line(e->out, "%s %s_out[vec];", store_type(e, store), store->name);
         line(e->out, "#pragma unroll");
         line(e->out, "for (int i = 0; i < vec; i++)");
         const Coords outside = enter_vector(e);
-        line(e->out, "    %s_out[i] = %s;", store->name,
-             store_value(e, expression(e, store->node, 0), type, store->dtype));
+        line(e->out, "    %s_out[i] = %s;", store->name, value_of_vector(e, store));
         leave_vector(e, &outside);
         line(e->out, "store_some(&%s, %s_out, here);", at, store->name);
     }

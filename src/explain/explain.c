@@ -327,8 +327,8 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     if (has_strided(launch))
         line(out, "    %s serves views whose %s%s%s", launch->strided.name,
              !launch->dense      ? "rows are not evenly spaced"
-             : launch->collapsed ? "rows are not evenly spaced or not dense"
-                                 : "rows are not dense",
+             : launch->collapsed ? "rows are not evenly spaced, or columns not side by side"
+                                 : "columns do not lie side by side",
              usage[index].strided_registers >= 0 ? ": " : "",
              usage_text(arena, usage[index].strided_registers, usage[index].strided_spill_bytes));
 }

@@ -17,9 +17,9 @@
 
 enum { LANES = 8 };
 
-/* What a term that repeats the one before it adds to a sum's error, in units of the sum of
- * magnitudes: all such additions round the same way, so errors grow with the number of terms that
- * one thread adds, which here counts as a quarter of all at most. */
+/* What a term that repeats the last one but for zeros adds to a sum's error, in units of 2^-24 times
+ * the sum of magnitudes: additions of equal terms round the same way. A thread adds up to a quarter
+ * of all terms, and is off by half a unit each time, of sums that are half as large in the mean. */
 static const double ALIKE_ERROR = 1.0 / 16;
 
 /* The errors of means that are computed with squares about them, in units of 2^-24: relative to the
@@ -124,14 +124,13 @@ static double rounds_alike(double last, double t)
 
 static double count_alike(int n, const double *x, double *last)
 {
-    double lane[LANES] = {0};
-    int i = 1;
-    lane[0] = rounds_alike(*last, x[0]);
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++) lane[j] += rounds_alike(x[i + j - 1], x[i + j]);
-    for (; i < n; i++) lane[0] += rounds_alike(x[i - 1], x[i]);
-    *last = x[n - 1];
-    return sum_of(LANES, lane);
+    double alike = 0, before = *last;
+    for (int i = 0; i < n; i++) {
+        alike += rounds_alike(before, x[i]);
+        before = x[i] != 0 ? x[i] : before;
+    }
+    *last = before;
+    return alike;
 }
 
 static void widen(double *low, double *high, double from, double to)
@@ -213,7 +212,7 @@ static void add_columns(Accumulator a, int n, Operand x)
     EACH m[i] += finite_size(t[i]);
     EACH e[i] += x.e[i];
     EACH alike[i] += rounds_alike(a.last[i], t[i]);
-    memcpy(a.last, t, (size_t)n * sizeof *t);
+    EACH a.last[i] = t[i] != 0 ? t[i] : a.last[i];
     if (a.low) EACH widen(a.low + i, a.high + i, t[i], t[i]);
 }
 

@@ -56,8 +56,8 @@ bool is_comparison(Op op);
 /* Partial results of a reduction, one item for each element of its result. For a sum, m is the sum
  * of magnitudes and e that of bounds; reference/reduce.c describes the others. Both are NULL where
  * exact. For a mean that the kernels compute with squares about it, low and high are the ends of
- * its terms; else NULL. For a sum of floats with a bound, last is the last term, and alike the
- * number of terms that repeat the one before; else NULL. */
+ * its terms; else NULL. For a sum of floats with a bound, last is the last term that is not 0, and
+ * alike the number of terms that repeat it; else NULL. */
 typedef struct {
     void *v;
     double *m, *e, *low, *high, *last, *alike;

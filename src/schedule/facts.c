@@ -177,7 +177,7 @@ int block_threads(const Graph *g, const Kernel *k, const Sizes *sizes, Node redu
 bool has_whole_parts(const Graph *g, const Kernel *k, const Sizes *sizes, Node reduction)
 {
     const int64_t left = axes_size(sizes, k->columns & ~node(g, reduction)->reduced);
-    return left == (int64_t)k->vec * k->threads_per_row && k->cluster == 1;
+    return !k->beside && left == (int64_t)k->vec * k->threads_per_row && k->cluster == 1;
 }
 
 int block_lanes(const Kernel *k, int threads)

@@ -444,6 +444,7 @@ bool fit_schedule(Scheduler *s, Kernel *k)
     const bool walked = is_streamed(k) && f->cluster == 1;
     k->dense = k->residency == ROWS_IN_REGISTERS || walked ? find_dense(s, k) : 0;
     set_threads(s, k);
+    k->contiguous = 0;
     k->contiguous = find_contiguous(s, k);
     k->family = f->family;
     k->lag = f->lag;

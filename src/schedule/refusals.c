@@ -233,13 +233,20 @@ static const char *missing_reads(const Scheduler *s)
 /* NULL: some kernel can have such vectors. */
 static const char *missing_vector(const Scheduler *s)
 {
-    const Kernel *k = largest_kernel(s);
+    const Kernel *k = NULL;
+    for (int i = 0; i < s->kernels.count; i++) {
+        const Kernel *other = &s->kernels.data[i];
+        if (walks_rows(other) && (!k || find_vector(s, other) > find_vector(s, k))) k = other;
+    }
     const int asked = s->forced.vec, most = k ? find_vector(s, k) : asked;
     if (asked <= most && !(asked & (asked - 1))) return NULL;
+    const char *full = k->beside                ? ""
+                       : has_several_columns(k) ? ", and whole vectors fill the last axis"
+                                                : ", and whole vectors fill a row";
     return arena_format(
         s->arena,
-        "vec: a vector has a power of two of elements, here up to %d: an access moves up to 16 bytes, and a row of %lld columns must be whole vectors",
-        most, (long long)column_count(s, k));
+        "vec: a vector has a power of two of elements, here up to %d: an access moves up to 16 bytes%s",
+        most, full);
 }
 
 static const char *refusal_of(const Scheduler *s, Key key)

@@ -69,8 +69,8 @@ static double of_side_by_side(const Kernel *k, double kept)
     return BASE + (again ? AGAIN : BESIDE_KEPT) * elements;
 }
 
-/* Where columns are of several axes each has a coordinate, and every vector others. What is read in a loop has addresses;
- * and what is computed of many values has all of them at hand. */
+/* Where each vector's place is found, by coordinates, a thread holds those. What is read in a loop
+ * has addresses; and what is computed of many values has all of them at hand. */
 static double add_more(const Scheduler *s, const Kernel *k)
 {
     enum { COORDINATES = 6, ADDRESSES = 24, GROUPS = 8, SIMPLE = 24, MOST = 12, UNKNOWN = 22 };

@@ -93,13 +93,12 @@ AxisSet find_dense(const Scheduler *s, const Kernel *k)
     return find_vector(s, &one) > find_vector(s, &several) ? one.dense : 0;
 }
 
-/* Whether no axis of rows stands between those of the columns, so that tensors can have these side
- * by side. */
+/* Whether no axis of rows stands between those of the columns or behind them, so that tensors can
+ * have the columns side by side. */
 static bool are_neighbours(const Kernel *k)
 {
     const AxisSet first = k->columns & (~k->columns + 1);
-    const AxisSet between = (((AxisSet)2 << fastest_column(k)) - 1) & ~(first - 1) & ~k->columns;
-    return !(between & k->rows);
+    return !(k->rows & ~(first - 1));
 }
 
 /* Another entry doubles what is compiled, so it has to gain something. */

@@ -64,13 +64,14 @@ template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v
 // into words too, and put_vector would cost registers.
 template <class T, int n> DEVICE void put_numbers(T *at, const vector<T, n> &v)
 {
-    const unsigned *w = (const unsigned *)&v;
-    if constexpr (sizeof(v) % 8 == 0)
+    if constexpr (sizeof(v) % 8 == 0) {
+        const unsigned *w = (const unsigned *)&v;
         #pragma unroll
         for (int k = 0; k < (int)sizeof(v) / 8; k++)
             ((unsigned long long *)at)[k] = w[2 * k] | (unsigned long long)w[2 * k + 1] << 32;
-    else
+    } else {
         copy_vector((vector<T, n> *)at, &v);
+    }
 }
 
 //@ store_streamed

@@ -101,9 +101,9 @@ template <class T> DEVICE T whole_as(float x)
 DEVICE float exponent_of(float x, int more)
 {
     const bool tiny = x < 0x1p-126f;
-    const int bits = __float_as_int(tiny ? x * 0x1p23f : x) + more;
+    const int bits = __float_as_int(tiny ? x * 0x1p23f : x);
     if (x > 0 && x < infinity())
-        return (bits >> 23) - (tiny ? 150 : 127);
+        return (bits + more >> 23) - (tiny ? 150 : 127);
     return x == 0 ? -infinity() : x < 0 ? not_a_number() : x;
 }
 
