@@ -39,7 +39,7 @@ FAULT_PROGRAMS = tests/faults/inject.c tests/faults/stub_cuda.c tests/faults/stu
 PROGRAMS = tests/growth.c tests/texts.c tests/gpu_cases.c tests/gpu_order.c tests/sim_cases.c tests/mutate.c tests/sim_run.c
 SUITES   = $(filter-out $(PROGRAMS),$(wildcard tests/*.c))
 FIRST_PROGRAM = 1000000
-PROGRAMS_A_CHECK = 12
+PROGRAMS_A_CHECK = 10
 PROGRAMS_OF_ALL = 200
 PROP     = $(wildcard tests/prop/*.c)
 # These are C++ of one macro a line, like the CUDA that they stand in for.
@@ -294,9 +294,9 @@ checks:
 	    $(call run_suites,build/asan)
 	@echo '-- the command line, in turn as it is and under ASan and UBSan, and what else takes one core'
 	@tests/beside.sh 'FUSEC_IN_TURN=$$PWD/build/asan/fusec JOBS=1 tests/cli.sh' tests/recipes.sh tests/check_nvrtc.sh \
-	    'build/prop --replay tests/cases --every 3 --device sim --schedules --texts 1 --jobs 1' tests/golden.sh \
+	    'build/prop --replay tests/cases --every 4 --device sim --schedules --texts 1 --jobs 1' tests/golden.sh \
 	    'echo "-- random programs" && build/prop --first $(FIRST_PROGRAM) --count $(PROGRAMS_A_CHECK) --device sim --schedules --texts 3 --jobs 1' \
-	    'echo "-- faults, a sample" && build/faults/faults --sample 2' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
+	    'echo "-- faults, a sample" && build/faults/faults --sample 1' tests/growth.sh tests/growth_files.sh tests/docs.sh tests/library.sh tests/launchers.sh tests/python.sh \
 	    'tests/fuzz.sh replay' tests/sim/check_prelude.sh
 	@tests/sim.sh
 	@echo 'make check: all passed'

@@ -417,14 +417,14 @@ touch build/sim/unlisted
     list_cases examples/*.fuse
 } >build/sim/listed
 
-# Of a sample the smallest case of each schedule that is asked for, and every tenth one of those that follow by size; of
+# Of a sample the smallest case of each schedule that is asked for, and every twelfth one of those that follow by size; of
 # cases that ask for none, those of each file.
 if [ -n "$sampled" ]; then
     awk '{ size = 1
            for (i = 2; i <= NF && $i ~ /^[A-Z]=/; i++) size *= substr($i, 3) > 0 ? substr($i, 3) : 1e9    # what is empty shows least
            print (match($0, /--schedule [^ ]*/) ? substr($0, RSTART + 11, RLENGTH - 11) : $1) "\t" size "\t" $0 }' build/sim/listed |
         LC_ALL=C sort -s -t "$(printf '\t')" -k 1,1 -k 2,2n |
-        awk -F '\t' 'seen[$1]++ % 10 { print $3 >"build/sim/left"; next } { print $3 }' >build/sim/cases
+        awk -F '\t' 'seen[$1]++ % 12 { print $3 >"build/sim/left"; next } { print $3 }' >build/sim/cases
     cat build/sim/left >>build/sim/unlisted
 else
     cp build/sim/listed build/sim/cases
