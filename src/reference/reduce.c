@@ -17,9 +17,9 @@
 
 enum { LANES = 8 };
 
-/* What a term that repeats the last one but for zeros adds to a sum's error, in units of 2^-24 times
- * the sum of magnitudes: additions of equal terms round the same way. A thread adds up to a quarter
- * of all terms, and is off by half a unit each time, of sums that are half as large in the mean. */
+/* What a term that repeats the last one but for zeros adds to a sum's error, in units of 2^-24
+ * times the sum of magnitudes: additions of equal terms round the same way. Each is off by half a
+ * unit of a sum that is half as large in the mean, and at least four threads share the terms. */
 static const double ALIKE_ERROR = 1.0 / 16;
 
 /* The errors of means that are computed with squares about them, in units of 2^-24: relative to the

@@ -3,7 +3,8 @@
  * The rule, element by element: |out - ref| <= 0.53 ulp of the stored type + DOUBT E, where the ulp
  * is that of the largest value that may have been rounded, |ref| + DOUBT E. NaN must be NaN and
  * infinity infinity, except where f32 arithmetic may leave its range or meet NaN (E says so), and
- * where the stored type's own overflow is within the tolerance. An integer must be exact up to E. */
+ * where the stored type's own overflow is within the tolerance. An integer must be exact up to
+ * E. */
 #include "reference/reference.h"
 
 #include <math.h>

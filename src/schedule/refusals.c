@@ -243,10 +243,10 @@ static const char *missing_vector(const Scheduler *s)
     const char *full = k->beside                ? ""
                        : has_several_columns(k) ? ", and whole vectors fill the last axis"
                                                 : ", and whole vectors fill a row";
-    return arena_format(
-        s->arena,
-        "vec: a vector has a power of two of elements, here up to %d: an access moves up to 16 bytes%s",
-        most, full);
+    return arena_format(s->arena,
+                        "vec: a vector has a power of two of elements, here up to %d: "
+                        "an access moves up to 16 bytes%s",
+                        most, full);
 }
 
 static const char *refusal_of(const Scheduler *s, Key key)

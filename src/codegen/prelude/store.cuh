@@ -60,8 +60,8 @@ template <class T, int n> DEVICE void put_vector(void *at, const vector<T, n> &v
 }
 
 //@ put_numbers
-// v at an aligned address, by numbers of 8 bytes where it has them. Behind a branch the compiler takes a plain store apart
-// into words too, and put_vector would cost registers.
+// v at an aligned address, by numbers of 8 bytes where it has them. Behind a branch the compiler takes
+// a plain store apart into words too, and put_vector would cost registers.
 template <class T, int n> DEVICE void put_numbers(T *at, const vector<T, n> &v)
 {
     if constexpr (sizeof(v) % 8 == 0) {
