@@ -52,6 +52,11 @@ static int name_kind(const char *begin, size_t length)
     return TOKEN_NAME;
 }
 
+bool is_reserved_word(const char *text)
+{
+    return name_kind(text, strlen(text)) != TOKEN_NAME;
+}
+
 /* `NAME =`: a reserved word stays what it is, the parser says what it wanted instead. */
 static int bind_kind(Scanner *s, const char *begin)
 {
@@ -173,7 +178,10 @@ static int scan_kind(Scanner *s, const char **begin)
         ";" {
             s->cursor = YYCURSOR;
             report_misspelling(s, start, ";",
-                               "statements end by themselves: leave it out");
+                               s->in_list ? "write ','"
+                                          : "statements end by themselves: leave it out");
+            if (s->in_list)
+                return TOKEN_COMMA;
             continue;
         }
         ("//" | "/*") [^\n\x00]* {
@@ -196,6 +204,15 @@ static int scan_kind(Scanner *s, const char **begin)
         */
     }
 #undef TOKEN
+}
+
+void scan_as_name(Scanner *s, Token *token)
+{
+    const char *end = s->cursor + strspn(s->cursor, " \t\r\n");
+    token->kind = end[0] == '=' && end[1] != '=' ? TOKEN_BIND : TOKEN_NAME;
+    if (token->kind == TOKEN_BIND)
+        s->cursor = end + 1;
+    token->end = s->previous_end = (uint32_t)(s->cursor - s->source->text);
 }
 
 void scan(Scanner *s, Token *token)

@@ -156,11 +156,39 @@ START_TEST(test_expectations)
     check_error("graph f[N=2.5]() -> () {}", 1, "expected an integer after '='");
     check_error("graph f(x : ) -> () {}", 1, "expected a dtype after ':'");
     check_error("graf f() -> () {}", 1, "did you mean 'graph'?");
-    check_error("fn inf(x) = x", 1, "the word is reserved");
     check_error("fn f(x) { y = x }", 1, "function 'f' returns nothing");
     check_error(HEAD "    return x\n}\n", 1, "a graph returns nothing");
     check_error(HEAD "    y = where(x = 1, 2, 3)\n}\n", 1, "'==' compares");
     check_error("graph f(x : f32[] = 1) -> () {}", 1, "only a scalar has a default");
+}
+END_TEST
+
+/* A reserved word in the place of a name is one error, and the text goes on behind it. */
+START_TEST(test_reserved_words)
+{
+    static const char *const texts[] = {
+        "fn inf(x) = x",
+        "fn graph(x) = x",
+        "graph import[M](x : f32[M]) -> (y : f32[M]) { y = x }",
+        "graph g[M](x : f32[M], graph : f32) -> (y : f32[M]) { y = x * graph }",
+        "graph g[M](x : f32[M],\n fn : f32) -> (y : f32[M]) { y = x * fn }",
+        "graph g[M](x : f32[M], return : f32) -> (y : f32[M]) { y = x * return + 1 }",
+        "graph g[M, graph = 4](x : f32[M, graph]) -> (y : f32[M]) { y = sum[graph](x) }",
+        "graph g[import](x : f32[import]) -> (y : f32[import]) { y = x }",
+        "graph g[M](x : f32[M]) -> (fn : f32[M]) { fn = x }",
+        HEAD "    graph = x * 2\n    y = graph\n}\n",
+        HEAD "    return = x * 2\n    y = x\n}\n",
+        HEAD "    true = x * 2\n    y = x\n}\n",
+        HEAD "    y = sum[inf](x)\n}\n",
+        "graph g[M](x : f32[M], fn = 1) -> (y : f32[M]) { y = x }",
+        "graph g[M](x : f32[M], inf = 1) -> (y : f32[M]) { y = x }",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_error(texts[i], 1, "hint: the word is reserved: choose another name");
+    check_error("graph g[M](x : graph) -> (y : f32[M]) { y = x }", 1, "expected a dtype after ':'");
+    check_error(HEAD "    y = x * graph\n}\nfn f(x) = x x\n", 2, "t.fuse:4:13:");
+    check_error("fn f(x) = x +\nfn g(x) = x x\n", 2, "t.fuse:2:13:");
+    check_error("fn f(x) {\n    return x\nfn (x) = x\n", 2, "expected a function name");
 }
 END_TEST
 
@@ -223,6 +251,20 @@ START_TEST(test_foreign_spellings)
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[M, N] * 2\n}\n",
                 1, "hint: write the value without its axes: x;");
     check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
+}
+END_TEST
+
+START_TEST(test_separators)
+{
+    check_report("graph g[M; N](x : f32[M, N]) -> (y : f32[M, N]) { y = x }",
+                 "t.fuse:1:10: error: unexpected ';'\n"
+                 "  graph g[M; N](x : f32[M, N]) -> (y : f32[M, N]) { y = x }\n"
+                 "           ^\n"
+                 "  hint: write ','\n");
+    check_error("graph g[M](x : f32[M];\n    s : f32;\n) -> (y : f32[M]) { y = x }", 2,
+                "hint: write ','");
+    check_error(HEAD "    y = max(x; 1)\n}\n", 1, "hint: write ','");
+    check_error(HEAD "    m = exp(x;\n    y = m\n}\n", 2, "hint: statements end by themselves");
 }
 END_TEST
 
@@ -412,6 +454,8 @@ Suite *parse_suite(void)
         test_leading_minus_continues,
         test_report_form,
         test_expectations,
+        test_reserved_words,
+        test_separators,
         test_foreign_spellings,
         test_recovery,
         test_ten_errors,

@@ -8,6 +8,8 @@
 
 #include "fuse.h"
 
+#include <string.h>
+
 static bool begins_item(const Token *token)
 {
     return token->kind == TOKEN_IMPORT || token->kind == TOKEN_FN || token->kind == TOKEN_GRAPH;
@@ -37,10 +39,72 @@ static void warn_of_leading_minus(Syntax *s, const Token *token)
                        "a line that starts with '-' continues the expression before it");
 }
 
-static const Token *next_token(Syntax *s)
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Whether the word that was scanned last begins an item by what follows it: a path, or a name, which
+ * within a line must have its brackets. At the beginning of a line the name may be missing. */
+static bool looks_like_item(const Syntax *s, const Token *word)
+{
+    const char *at = s->scanner.cursor + strspn(s->scanner.cursor, " \t\r\n");
+    if (word->kind == TOKEN_IMPORT && *at == '"') return true;
+    if (word->first_on_line && (*at == '(' || *at == '[')) return true;
+    if (!is_letter(*at)) return false;
+    if (word->first_on_line) return true;
+    while (is_letter(*at) || (*at >= '0' && *at <= '9')) at++;
+    at += strspn(at, " \t\r\n");
+    return *at == '(' || *at == '[';
+}
+
+static bool is_reserved(const Token *token)
+{
+    return begins_item(token) || token->kind == TOKEN_RETURN || token->kind == TOKEN_CONSTANT;
+}
+
+/* Whether a reserved word stands where only a name can stand, or begins an item where none can. */
+static bool is_misused(const Syntax *s, const void *grammar, const Token *word)
+{
+    const char *behind = s->scanner.cursor + strspn(s->scanner.cursor, " \t\r\n");
+    const bool binds = behind[0] == '=' && behind[1] != '=';
+    if (begins_item(word) && looks_like_item(s, word)) return false;
+    if (binds && grammar_accepts(grammar, TOKEN_BIND)) return true;
+    if (grammar_accepts(grammar, word->kind)) return false;
+    if (begins_item(word)) return true;
+    if (binds || !grammar_accepts(grammar, TOKEN_NAME) || s->previous->kind == TOKEN_COLON)
+        return false;
+    return word->kind == TOKEN_CONSTANT || (*behind && strchr(":,)]}*/+", *behind));
+}
+
+/* A reserved word that was meant as a name is taken for one, and reported once for each item. */
+static void mend_reserved(Syntax *s, const void *grammar, Token *token)
+{
+    if (!is_reserved(token) || !is_misused(s, grammar, token)) return;
+    if (s->muted && !begins_item(token)) return;
+    scan_as_name(&s->scanner, token);
+    if (s->muted || !grammar_accepts(grammar, token->kind)) return;
+    for (int i = 0; i < s->misused.count; i++)
+        if (!strcmp(s->misused.data[i], token->text)) return;
+    *list_push(s->arena, &s->misused) = token->text;
+    report_reserved(s, token);
+}
+
+/* A ';' separates what a list has, but ends a statement at the end of its line. */
+static bool is_in_list(const Syntax *s, const void *grammar)
+{
+    const char *at = s->scanner.cursor + strspn(s->scanner.cursor, " \t\r\n");
+    const bool ends_line = *at == ';' && at[1 + strspn(at + 1, " \t\r")] == '\n';
+    const bool body = s->open.count && s->open.data[0].token->kind == TOKEN_LBRACE;
+    return !s->muted && grammar_accepts(grammar, TOKEN_COMMA) && !(body && ends_line);
+}
+
+static const Token *next_token(Syntax *s, const void *grammar)
 {
     Token *token = NEW(s->arena, Token);
+    s->scanner.in_list = is_in_list(s, grammar);
     scan(&s->scanner, token);
+    mend_reserved(s, grammar, token);
     return token;
 }
 
@@ -63,7 +127,7 @@ static bool declares_axes(const Syntax *s)
 /* Records, for hints, which brackets are open and what the axes are called. */
 static void follow_brackets(Syntax *s, const Token *token)
 {
-    if (begins_item(token)) s->open.count = s->axes.count = 0;
+    if (begins_item(token)) s->open.count = s->axes.count = s->misused.count = 0;
     bool name = token->kind == TOKEN_NAME || token->kind == TOKEN_BIND;
     if (name && declares_axes(s)) *list_push(s->arena, &s->axes) = token->text;
     if (opens(token->kind)) *list_push(s->arena, &s->open) = (Opened){token, s->previous};
@@ -77,12 +141,12 @@ static bool is_in_body(const Syntax *s)
 
 /* Skips a block inside a body, which is another language's: once that is reported, its end must not
  * be taken for the body's. */
-static void skip_block(Syntax *s)
+static void skip_block(Syntax *s, const void *grammar)
 {
     int depth = s->open.count - 1;
     while (s->open.count > depth) {
         Scanner before = s->scanner;
-        const Token *token = next_token(s);
+        const Token *token = next_token(s, grammar);
         if (!token->kind || begins_item(token)) {
             s->scanner = before;
             return;
@@ -119,12 +183,12 @@ Module *parse_module(Arena *arena, Diagnostics *d, const Source *source)
     void *grammar = grammar_new(&s);
     const Token *token;
     do {
-        token = next_token(&s);
+        token = next_token(&s, grammar);
         warn_of_leading_minus(&s, token);
         push(&s, grammar, token);
         follow_brackets(&s, token);
         s.previous = token;
-        if (token->kind == TOKEN_LBRACE && s.muted && is_in_body(&s)) skip_block(&s);
+        if (token->kind == TOKEN_LBRACE && s.muted && is_in_body(&s)) skip_block(&s, grammar);
     } while (token->kind);
     module->items = s.first;
     return module;

@@ -26,6 +26,7 @@ typedef struct {
     const char *cursor;
     uint32_t previous_end; /* of the token before, to recognize line starts */
     bool damaged;          /* a character was unreadable: a syntax error is its echo */
+    bool in_list;          /* a comma could come, which ';' is then taken for */
 } Scanner;
 
 typedef struct {
@@ -54,18 +55,22 @@ typedef struct { /* the parsing of one file */
     Diagnostics *d;
     Scanner scanner;
     Item *first, *last;
-    const Token *previous;   /* the token shifted before the current one */
-    LIST(Opened) open;       /* the brackets of the current item that are not closed yet */
-    Opened closed;           /* the bracket that was closed last */
-    LIST(const char *) axes; /* that the current graph or function has declared */
-    int item_kind;           /* the token that the current item began with */
-    bool failed;             /* the current item had a syntax error */
-    bool muted;              /* until the next statement: errors would be echoes */
+    const Token *previous;      /* the token shifted before the current one */
+    LIST(Opened) open;          /* the brackets of the current item that are not closed yet */
+    Opened closed;              /* the bracket that was closed last */
+    LIST(const char *) axes;    /* that the current graph or function has declared */
+    LIST(const char *) misused; /* reserved words that the current item has as names */
+    int item_kind;              /* the token that the current item began with */
+    bool failed;                /* the current item had a syntax error */
+    bool muted;                 /* until the next statement: errors would be echoes */
 } Syntax;
 
 /* Scanner. scan() also reports and skips what is no token. */
 void scanner_start(Scanner *s, Arena *arena, Diagnostics *d, const Source *source);
 void scan(Scanner *s, Token *token);
+bool is_reserved_word(const char *text);
+/* Takes a reserved word, which was scanned last, for a name, with the '=' behind it if there is one. */
+void scan_as_name(Scanner *s, Token *token);
 Span scanner_span(const Scanner *s, const char *begin, const char *end);
 /* How a kind of token is called in `--emit=tokens` and in diagnostics. */
 const char *token_kind_name(int kind);
@@ -76,6 +81,8 @@ void report_character(Scanner *s, const char *begin);
 void report_number(Scanner *s, const char *begin);
 void report_string(Scanner *s, const char *begin);
 void report_misspelling(Scanner *s, const char *begin, const char *written, const char *hint);
+/* About a reserved word in the place of a name. */
+void report_reserved(Syntax *s, const Token *word);
 
 /* Grammar. */
 void *grammar_new(Syntax *syntax);

@@ -153,6 +153,16 @@ void report_misspelling(Scanner *s, const char *begin, const char *written, cons
 
 /* ---- syntax ---- */
 
+static const char RESERVED[] = "the word is reserved: choose another name";
+
+void report_reserved(Syntax *s, const Token *word)
+{
+    if (s->previous && s->previous->kind == TOKEN_COLON)
+        report_error(s->d, word->span, NULL, "expected a dtype after ':', found '%s'", word->text);
+    else
+        report_error(s->d, word->span, RESERVED, "'%s' cannot be a name", word->text);
+}
+
 void report_too_deep(Syntax *s, Span at)
 {
     report_error(s->d, at, "bind a part of it to a name", "nested too deeply (more than %d levels)",
@@ -391,10 +401,14 @@ static const char *hint_for_named_argument(const Syntax *s, const Token *found)
 
 static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
 {
+    const bool word = found->kind != TOKEN_STRING && is_reserved_word(found->text),
+               named = found->kind == TOKEN_BIND || found->kind == TOKEN_NAME;
+    const bool fits = (expected[TOKEN_NAME] && s->previous->kind != TOKEN_COLON) ||
+                      (expected[TOKEN_BIND] && !expected[TOKEN_PLUS]);
+    if (word && (named || (fits && found->kind == TOKEN_CONSTANT))) return RESERVED;
     const char *element = s->previous ? hint_for_index(s, found, expected) : NULL;
     const char *brackets = element ? element : hint_for_brackets(s, found, expected);
     if (brackets) return brackets;
-    bool reserved = found->kind == TOKEN_CONSTANT || found->kind == TOKEN_RETURN;
     bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
     if (expected[TOKEN_FN]) return hint_for_item(s->arena, found);
     if (found->kind == TOKEN_BIND && !found->first_on_line) {
@@ -404,8 +418,8 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)
             return "a parameter is written NAME : DTYPE[AXES]";
     }
-    const char *word = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
-    if (word) return word;
+    const char *foreign = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
+    if (foreign) return foreign;
     if (found->kind == TOKEN_ASSIGN && expected[TOKEN_PLUS])
         return "'==' compares, '=' binds a name";
     if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous &&
@@ -423,7 +437,6 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         return s->item_kind == TOKEN_FN
                    ? "a statement is written NAME = EXPRESSION, the last one return EXPRESSION"
                    : "a statement is written NAME = EXPRESSION";
-    if (reserved && (expected[TOKEN_NAME] || expected[TOKEN_BIND])) return "the word is reserved";
     return NULL;
 }
 
