@@ -52,12 +52,12 @@ static Type float_type(Type type)
 static bool require_condition(Lowering *l, Scope *s, const Expr *e, Node n, const char *what)
 {
     if (type_of(l, n) == TYPE_BOOL) return true;
-    const char *text =
-        arena_copy(l->arena, e->span.source->text + e->span.begin, e->span.end - e->span.begin);
+    const char *text = expr_text(l, e);
     bool simple = e->kind == EXPR_NAME || e->kind == EXPR_CALL || e->kind == EXPR_PAREN;
     type_error(l, s, e->span,
-               !simple || strchr(text, '\n') ? "compare it, as in (...) != 0"
-                                             : arena_format(l->arena, "compare it: %s != 0", text),
+               !simple || !strcmp(text, "...")
+                   ? "compare it, as in (...) != 0"
+                   : arena_format(l->arena, "compare it: %s != 0", text),
                "'%s' needs a condition, not a number", what);
     return false;
 }
@@ -196,16 +196,34 @@ static Node cast(Lowering *l, DType dtype, Node a)
     return graph_cast(l->g, dtype, a);
 }
 
+/* A reduction over axes that its operand lacks: without them a mean or an end is the same. */
+static const char *hint_for_missing(Lowering *l, const Expr *e, const Callee *callee, Node a)
+{
+    const AxisSet has = node(l->g, a)->axes, left = callee->axes & has;
+    const bool same = callee->op == OP_MAX_OVER || callee->op == OP_MIN_OVER ||
+                      (callee->op == OP_MEAN && type_is_float(type_of(l, a)));
+    const char *missing = axes_text(l->arena, l->g, callee->axes & ~has);
+    const char *operand = expr_text(l, e->left), *own = axes_text(l->arena, l->g, left);
+    const bool simple = e->left->kind != EXPR_BINARY && e->left->kind != EXPR_UNARY;
+    if (same && left)
+        return arena_format(l->arena, "over %s it changes nothing: write %s%s(%s)", missing,
+                            e->name, own, operand);
+    if (same && !has)
+        return arena_format(l->arena,
+                            simple ? "over %s it changes nothing: write %s"
+                                   : "over %s it changes nothing: write (%s)",
+                            missing, operand);
+    if (!has) return "its operand is a single number, which has no axis to reduce";
+    const char *last = l->g->axes[31 - __builtin_clz(has)].name;
+    return arena_format(l->arena, "it can be reduced over its own axes, as in %s%s", e->name,
+                        left ? own : arena_format(l->arena, "[%s]", last));
+}
+
 static Node reduction(Lowering *l, Scope *s, const Expr *e, const Callee *callee, Node a)
 {
     AxisSet has = node(l->g, a)->axes, missing = callee->axes & ~has;
     if (missing) {
-        const char *hint = NULL;
-        if (!s->caller && has) {
-            const char *last = l->g->axes[31 - __builtin_clz(has)].name;
-            hint = arena_format(l->arena, "it can be reduced over its own axes, as in %s[%s]",
-                                e->name, last);
-        }
+        const char *hint = s->caller ? NULL : hint_for_missing(l, e, callee, a);
         type_error(l, s, e->span, hint, "'%s' over %s of an expression with the axes %s", e->name,
                    axes_text(l->arena, l->g, missing), axes_text(l->arena, l->g, has));
         return none;

@@ -115,12 +115,24 @@ bool is_builtin(const char *name);
 Op find_operator(const char *text, int arity);
 /* Names of other languages; letters may be upper or lower case. NULL: none. dtype_meant: the dtype
  * that is called so here. The others return hints: why there is no such dtype, and how a function
- * (`axis`: the program's last axis, `before`: the one before it; NULL: none) or a constant is
+ * (`axes`: those of the call, as "H, W", `before`: the axis before them; NULL: none) or a constant is
  * written here. */
 const char *dtype_meant(const char *name);
 const char *dtype_absent(const char *name);
-const char *function_meant(Arena *arena, const char *name, const char *axis, const char *before);
+const char *function_meant(Arena *arena, const char *name, const char *axes, const char *before);
 const char *constant_meant(Arena *arena, const char *name);
+/* Hints of calls (frontend/call_hints.c). An axis to show: the last one, or "N". */
+const char *example_axis(const Scope *s);
+/* The axes that are given as if they were operands, as in mean(x, M, N); else one. */
+const char *axes_meant(Lowering *l, const Scope *s, const Expr *call);
+/* For a function that is unknown; NULL: there is no hint. */
+const char *function_hint(Lowering *l, const Scope *s, const Expr *call);
+/* The text of an expression, or "..." where it is long. */
+const char *expr_text(Lowering *l, const Expr *e);
+/* For a reduction whose operand is followed by axes alone, as in sum[N](x, N); NULL: it is not. */
+const char *hint_for_axis_arguments(Lowering *l, const Scope *s, const Expr *call);
+/* "layer_norm[N](x, eps)" */
+const char *signature(Lowering *l, const Item *function);
 const char *did_you_mean(Lowering *l, const char *name, const char *const *names, int count);
 
 Node lower_expr(Lowering *l, Scope *s, const Expr *e);

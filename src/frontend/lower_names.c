@@ -226,8 +226,6 @@ bool find_axis(Lowering *l, const Scope *s, const char *name, Span at, AxisSet *
 
 /* ---- callees ---- */
 
-static const char *const special_names[] = {"index", "size", "pow"};
-
 Op find_operator(const char *text, int arity)
 {
     for (int op = 1; op < OP_COUNT; op++) {
@@ -268,56 +266,10 @@ bool is_builtin(const char *name)
     return find_builtin(name, false, &callee);
 }
 
-static bool has_string(const char *const *strings, int count, const char *wanted)
-{
-    for (int i = 0; i < count; i++)
-        if (!strcmp(strings[i], wanted)) return true;
-    return false;
-}
-
 static bool is_reduction_name(const char *name)
 {
     Callee callee = {0};
     return find_builtin(name, false, &callee) && callee.kind == CALLEE_REDUCTION;
-}
-
-static const char *axis_from_end(const Scope *s, int place)
-{
-    return s->axes.count >= place ? s->axes.data[s->axes.count - place].name : NULL;
-}
-
-static const char *function_hint(Lowering *l, const Scope *s, const char *name)
-{
-    int of_std, count = 0;
-    const char *const *std = std_functions(l->arena, &of_std);
-    if (has_string(std, of_std, name)) return "the standard library has it: import \"std\"";
-    const char *meant = function_meant(l->arena, name, axis_from_end(s, 1), axis_from_end(s, 2));
-    if (meant) return meant;
-    int capacity = OP_COUNT + DTYPE_COUNT + 4 + l->items->functions.count + of_std;
-    const char **names = NEW_ARRAY(l->arena, const char *, capacity);
-    for (int op = 1; op < OP_COUNT; op++)
-        if ((op_info[op].class == CLASS_CALL && op != OP_POW) || op_info[op].class == CLASS_REDUCE)
-            names[count++] = op_info[op].text;
-    for (int i = 0; i < DTYPE_COUNT; i++) names[count++] = dtype_info[i].fuse;
-    for (size_t i = 0; i < sizeof special_names / sizeof *special_names; i++)
-        names[count++] = special_names[i];
-    for (int i = 0; i < l->items->functions.count; i++)
-        names[count++] = l->items->functions.data[i]->name.name;
-    for (int i = 0; i < of_std; i++) names[count++] = std[i];
-    const char *near = nearest_name(name, names, count);
-    bool imported = near && name_find(&l->items->function_map, near) >= 0;
-    return near && has_string(std, of_std, near) && !imported
-               ? arena_format(l->arena,
-                              "did you mean '%s'? The standard library has it: import \"std\"",
-                              near)
-               : did_you_mean(l, name, names, count);
-}
-
-/* The names of a scope's axes for a hint: "N", or the last of several, the usual one. */
-static const char *example_axis(const Scope *s)
-{
-    const char *last = axis_from_end(s, 1);
-    return last ? last : "N";
 }
 
 static int count_arguments(const Expr *call)
@@ -336,21 +288,6 @@ static bool check_arguments(Lowering *l, const Scope *s, const Expr *call, int w
     name_error(l, s, call->span, hint, "'%s' takes %d argument%s, not %d", call->name, wanted,
                wanted == 1 ? "" : "s", given);
     return false;
-}
-
-/* "layer_norm[N](x, eps)" */
-static const char *signature(Lowering *l, const Item *function)
-{
-    Text *text = text_new(l->arena);
-    text_print(text, "%s", function->name.name);
-    for (const AxisDecl *axis = function->axes; axis; axis = axis->next)
-        text_print(text, "%s%s%s", axis == function->axes ? "[" : ", ", axis->name.name,
-                   axis->next ? "" : "]");
-    text_print(text, "(");
-    for (const Ident *name = function->arguments; name; name = name->next)
-        text_print(text, "%s%s", name == function->arguments ? "" : ", ", name->name);
-    text_print(text, ")");
-    return text_string(text);
 }
 
 static bool check_no_axes(Lowering *l, const Scope *s, const Expr *call)
@@ -382,27 +319,6 @@ static bool add_axis(Lowering *l, const Scope *s, const Expr *call, const Ident 
     return true;
 }
 
-/* The axis that a number in the place of a second argument counts, as in mean(x, 0). */
-static const char *counted_axis(const Scope *s, const Expr *call)
-{
-    const Expr *number = call->left ? call->left->next : NULL;
-    bool negative = number && number->kind == EXPR_UNARY;
-    if (negative) number = number->left;
-    if (!number || number->kind != EXPR_INTEGER || number->integer < 0) return example_axis(s);
-    int64_t place = negative ? s->axes.count - number->integer : number->integer;
-    return place >= 0 && place < s->axes.count ? s->axes.data[place].name : example_axis(s);
-}
-
-/* The axes that are given as if they were operands, as in mean(x, M, N); else one. */
-static const char *axes_meant(Lowering *l, const Scope *s, const Expr *call)
-{
-    Text *all = text_new(l->arena);
-    for (const Expr *e = call->left ? call->left->next : NULL; e; e = e->next)
-        if (e->kind == EXPR_NAME && name_find(&s->axis_map, e->name) >= 0)
-            text_print(all, "%s%s", all->length ? ", " : "", e->name);
-    return all->length ? text_string(all) : counted_axis(s, call);
-}
-
 static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
 {
     if (!call->axes) {
@@ -416,11 +332,14 @@ static bool resolve_reduction(Lowering *l, const Scope *s, const Expr *call, Cal
     for (const Ident *axis = call->axes; axis; axis = axis->next)
         if (!add_axis(l, s, call, axis, &all, &callee->axes)) return false;
     const bool of_elements = find_op(CLASS_CALL, call->name);
-    return check_arguments(
-        l, s, call, 1,
-        of_elements ? arena_format(l->arena, "for two values, write it without brackets: %s(a, b)",
-                                   call->name)
-                    : NULL);
+    const char *axes_hint = hint_for_axis_arguments(l, s, call);
+    return check_arguments(l, s, call, 1,
+                           axes_hint ? axes_hint
+                           : of_elements
+                               ? arena_format(l->arena,
+                                              "for two values, write it without brackets: %s(a, b)",
+                                              call->name)
+                               : NULL);
 }
 
 static bool resolve_axis_call(Lowering *l, const Scope *s, const Expr *call, Callee *callee)
@@ -444,7 +363,8 @@ static bool resolve_axis_arguments(Lowering *l, const Scope *s, const Expr *call
     for (const Ident *axis = call->axes; axis; axis = axis->next) given++;
     if (given != wanted && !(wanted == 1 && given > 1)) {
         name_error(l, s, call->span,
-                   wanted ? arena_format(l->arena, "%s[%s](...)", call->name, example_axis(s))
+                   wanted ? arena_format(l->arena, "%s[%s](...)", call->name,
+                                         call->axes ? example_axis(s) : axes_meant(l, s, call))
                           : NULL,
                    "'%s' takes %d ax%ss in brackets, not %d", call->name, wanted,
                    wanted == 1 ? "i" : "e", given);
@@ -463,7 +383,7 @@ static bool resolve_function(Lowering *l, const Scope *s, const Expr *call, Call
 {
     int found = name_find(&l->items->function_map, call->name);
     if (found < 0) {
-        const char *hint = is_silent(l, s) ? NULL : function_hint(l, s, call->name);
+        const char *hint = is_silent(l, s) ? NULL : function_hint(l, s, call);
         if (!hint && name_find(&s->values, call->name) >= 0)
             hint = arena_format(l->arena, "'%s' is a value; '*' multiplies", call->name);
         name_error(l, s, call->name_span, hint, "unknown function '%s'", call->name);

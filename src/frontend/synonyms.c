@@ -114,7 +114,7 @@ static const Absence absent_functions[] = {
     {"cumsum cumprod cummax cummin cumulative scan accumulate logcumsumexp",
      "there are no running sums: a reduction takes all elements along an axis"},
     {"sort argsort topk median quantile percentile mode unique kthvalue",
-     "there is no sorting: max and min find the ends, sum[N](where(c, 1, 0)) counts"},
+     "there is no sorting: max and min find the ends, sum[$](where(c, 1, 0)) counts"},
     {"dropout rand randn random uniform normal bernoulli seed",
      "there are no random numbers: pass the mask as an input"},
     {"roll shift flip pad prev diff conv conv1d pool slice narrow",
@@ -223,14 +223,36 @@ static const char *find_absent(const char *name, const Absence *absences, int co
     return NULL;
 }
 
-/* "write " and the pattern with the program's axes in it; NULL where it has too few. */
-static const char *write_pattern(Arena *arena, const char *pattern, const char *axis,
-                                 const char *before)
+/* "size(H) * size(W)" */
+static void print_sizes(Text *text, const char *axes)
 {
+    for (const char *end; *axes; axes = *end ? end + strspn(end, ", ") : end) {
+        end = axes + strcspn(axes, ",");
+        text_print(text, "size(%.*s)%s", (int)(end - axes), axes, *end ? " * " : "");
+    }
+}
+
+/* `lead` and the pattern with axes in it; NULL where it needs other ones. */
+static const char *write_pattern(Arena *arena, const char *lead, const char *pattern,
+                                 const char *axes, const char *before)
+{
+    static const char size[] = "size($)", index[] = "index($)";
+    const char *comma = axes ? strchr(axes, ',') : NULL;
+    if (comma && strchr(pattern, '@') && !strchr(comma + 1, ',')) { /* [Q, K]: both are given */
+        before = arena_copy(arena, axes, (size_t)(comma - axes));
+        axes = comma + 2;
+        comma = NULL;
+    }
     Text *text = text_new(arena);
-    text_print(text, "write ");
+    text_print(text, "%s", lead);
     for (; *pattern; pattern++) {
-        const char *name = *pattern == '$' ? axis : before;
+        const char *name = *pattern == '$' ? axes : before;
+        if (comma && !strncmp(pattern, size, sizeof size - 1)) {
+            print_sizes(text, axes);
+            pattern += sizeof size - 2;
+            continue;
+        }
+        if (comma && !strncmp(pattern, index, sizeof index - 1)) return NULL;
         if (*pattern != '$' && *pattern != '@')
             text_put(text, pattern, 1);
         else if (name)
@@ -253,13 +275,13 @@ const char *dtype_absent(const char *name)
     return find_absent(name, absent_dtypes, LENGTH(absent_dtypes));
 }
 
-const char *function_meant(Arena *arena, const char *name, const char *axis, const char *before)
+const char *function_meant(Arena *arena, const char *name, const char *axes, const char *before)
 {
     const char *reason = find_absent(name, absent_functions, LENGTH(absent_functions));
-    if (!reason) reason = dtype_absent(name);
-    if (reason) return reason;
+    if (reason) return write_pattern(arena, "", reason, axes ? axes : "N", before);
+    if (dtype_absent(name)) return dtype_absent(name);
     const char *ours = find(name, functions, LENGTH(functions)), *dtype = dtype_meant(name);
-    if (ours) return write_pattern(arena, ours, axis, before);
+    if (ours) return write_pattern(arena, "write ", ours, axes, before);
     return dtype ? arena_format(arena, "write %s(x)", dtype) : NULL;
 }
 
