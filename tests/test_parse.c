@@ -206,7 +206,6 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = if x > 0 then x\n}\n", 1, "hint: write where(condition, a, b)");
     check_error(HEAD "    y = where(g(x) = 1, x, 0)\n}\n", 1, "'==' compares");
     check_error(HEAD "    y = x.exp()\n}\n", 1, "hint: write exp(x)");
-    check_error("graph f[N](x : f32[N, 8]) -> (y : f32[N]) { y = x }", 1, "hold the names of axes");
     check_error(HEAD "    y = x\n", 1, "hint: the '{' at t.fuse:1:40 is not closed");
     check_error("fn f(x) {\n  return x\ngraph g() -> () { }\n", 1,
                 "hint: the '{' at t.fuse:1:9 is not closed");
@@ -239,18 +238,79 @@ START_TEST(test_foreign_spellings)
         {"sum(x, axis=0)", "goes in brackets: sum[M](x)"},
         {"x[..., 0]", "an index along an axis"},
         {"x.shape[0]", "write size(N)"},
-        {"softmax[1](x)", "brackets hold the names of axes"},
+        {"softmax[1](x)", "name the axis: softmax[N](x)"},
+        {"mean[-2](x * 2)", "name the axis: mean[M](x * 2)"},
+        {"max[0, 1](x)", "name the axis: max[M, N](x)"},
+        {"max[0](w)", "name the axis: max[N](w)"},
+        {"size[0]", "write size(N)"},
+        {"sum(x)[N]", "write sum[N](x)"},
+        {"sum(x + (1))[M, N]", "write sum[M, N](x + (1))"},
+        {"sum(x)[1]", "write sum[N](x)"},
+        {"x @ w", "write sum[N](a * b)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
-        snprintf(text, sizeof text,
-                 "graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = %s\n}\n",
-                 cases[i].value);
+        snprintf(
+            text, sizeof text,
+            "graph f[M = 4, N = 8](x : f32[M, N], w : f32[N]) -> (y : f32[M]) {\n    y = %s\n}\n",
+            cases[i].value);
         check_error(text, 1, cases[i].hint);
     }
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[M, N] * 2\n}\n",
                 1, "hint: write the value without its axes: x;");
     check_error(HEAD "    // note\n    y = x\n}\n", 1, "comments begin with '#'");
+}
+END_TEST
+
+START_TEST(test_heads)
+{
+    static const struct {
+        const char *head, *hint;
+    } cases[] = {
+        {"g[M](x : f32[M], eps = 1e-6) -> (y : f32[M])", "write eps : f32 = 1e-6\n"},
+        {"g[M](x : f32[M], k = -3) -> (y : f32[M])", "write k : i64 = -3\n"},
+        {"g[M](x : f32[M], flag = true) -> (y : f32[M])", "write flag : bool = true\n"},
+        {"g[M](x = f32[M], eps : f32) -> (y : f32[M])", "write x : f32[M]\n"},
+        {"g[M](x : f32[M], f32 eps) -> (y : f32[M])", "write eps : f32\n"},
+        {"g[M](x : f32[M], eps) -> (y : f32[M])", "a scalar NAME : DTYPE\n"},
+        {"g[M](x : f32[M]) -> (y = x)", "a parameter is written NAME : DTYPE[AXES]"},
+        {"g[M](x : f32[M]) : (y : f32[M])", "outputs stand behind '->'"},
+        {"g[M](x : f32[M]) => (y : f32[M])", "outputs stand behind '->'"},
+        {"g[M](x : f32[M]) (y : f32[M])", "outputs stand behind '->'"},
+        {"layer-norm-bwd[M](x : f32[M]) -> (y : f32[M])", "write layer_norm_bwd\n"},
+        {"g[n-heads = 4](x : f32[M]) -> (y : f32[M])", "write n_heads\n"},
+        {"g[M](x-hat : f32[M]) -> (y : f32[M])", "write x_hat\n"},
+        {"g.h[M](x : f32[M]) -> (y : f32[M])", "names have no '.'"},
+        {"g[4, 8](x : f32[M]) -> (y : f32[M])", "an axis has a name: [N = 4]\n"},
+        {"g[M](x : f32[M], s : f32[1]) -> (y : f32[M])", "write f32[]\n"},
+        {"g[M](x : f32[M]) -> (y : bf16[M, 1])", "write bf16[M]\n"},
+        {"g[M = 4, N = 8](x : f32[4, 8]) -> (y : f32[M])", "write f32[M, N]\n"},
+        {"g[M = 4, N = 8](x : f32[8, 4]) -> (y : f32[M])", "as in [K = 8]\n"},
+        {"g[M = 4, K = 4](x : f32[4]) -> (y : f32[M])", "as in [L = 4]\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "graph %s { y = x }\n", cases[i].head);
+        check_error(text, 1, cases[i].hint);
+    }
+    check_error("fn f[1](x) = x", 1, "an axis is a name");
+    check_error("fn f[K](x) = max[0](x)", 1, "name the axis: max[K](x)");
+    check_error("fn f(x-hat) = x", 1, "write x_hat");
+    check_error(HEAD "    y = x\n    x-hat = x\n}\n", 1, "write x_hat");
+}
+END_TEST
+
+START_TEST(test_last_statement)
+{
+    static const char *const bodies[] = {
+        "x * s", "m = mean[K](x)  x - m", "m = s\n x * m", "m = 3 \n 2 * m", "m = s + 1\n (x - m)",
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "fn f[K](x, s) { %s }\n", bodies[i]);
+        check_error(text, 1, "NAME = EXPRESSION, the last one return EXPRESSION");
+    }
+    check_error(HEAD "    y = x\n    z\n}\n", 1, "a statement is written NAME = EXPRESSION\n");
 }
 END_TEST
 
@@ -455,6 +515,8 @@ Suite *parse_suite(void)
         test_report_form,
         test_expectations,
         test_reserved_words,
+        test_heads,
+        test_last_statement,
         test_separators,
         test_foreign_spellings,
         test_recovery,

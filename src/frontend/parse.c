@@ -103,6 +103,8 @@ static const Token *next_token(Syntax *s, const void *grammar)
 {
     Token *token = NEW(s->arena, Token);
     s->scanner.in_list = is_in_list(s, grammar);
+    s->scanner.in_head = !s->open.count || s->open.data[0].token->kind != TOKEN_LBRACE;
+    s->scanner.axis = s->axes.count ? s->axes.data[s->axes.count - 1] : NULL;
     scan(&s->scanner, token);
     mend_reserved(s, grammar, token);
     return token;
@@ -121,15 +123,41 @@ static bool closes(int kind)
 /* The axes stand in the brackets behind an item's name. */
 static bool declares_axes(const Syntax *s)
 {
-    return s->open.count == 1 && s->open.data[0].token->kind == TOKEN_LBRACKET;
+    return s->open.count == 1 && s->open.data[0].token->kind == TOKEN_LBRACKET && !s->declared;
+}
+
+/* Records the axes that a graph's parameters are declared with. */
+static void follow_params(Syntax *s, const Token *token)
+{
+    if (s->item_kind != TOKEN_GRAPH || !s->open.count ||
+        s->open.data[0].token->kind != TOKEN_LPAREN)
+        return;
+    if (token->kind == TOKEN_COLON) s->param = s->previous;
+    if (token->kind == TOKEN_NAME && s->open.count > 1 && s->param)
+        *list_push(s->arena, &s->param_axes) = (ParamAxis){s->param->text, token->text};
+}
+
+static void begin_head(Syntax *s)
+{
+    s->open.count = s->axes.count = s->axis_sizes.count = 0;
+    s->param_axes.count = s->misused.count = 0;
+    s->param = NULL;
+    s->declared = false;
 }
 
 /* Records, for hints, which brackets are open and what the axes are called. */
 static void follow_brackets(Syntax *s, const Token *token)
 {
-    if (begins_item(token)) s->open.count = s->axes.count = s->misused.count = 0;
+    if (begins_item(token)) begin_head(s);
     bool name = token->kind == TOKEN_NAME || token->kind == TOKEN_BIND;
-    if (name && declares_axes(s)) *list_push(s->arena, &s->axes) = token->text;
+    if (name && declares_axes(s)) {
+        *list_push(s->arena, &s->axes) = token->text;
+        *list_push(s->arena, &s->axis_sizes) = NULL;
+    }
+    if (token->kind == TOKEN_INTEGER && declares_axes(s) && s->axis_sizes.count)
+        s->axis_sizes.data[s->axis_sizes.count - 1] = token->text;
+    follow_params(s, token);
+    if (token->kind == TOKEN_LPAREN && !s->open.count) s->declared = true;
     if (opens(token->kind)) *list_push(s->arena, &s->open) = (Opened){token, s->previous};
     if (closes(token->kind) && s->open.count) s->closed = s->open.data[--s->open.count];
 }

@@ -26,6 +26,8 @@ typedef struct {
     const char *cursor;
     uint32_t previous_end; /* of the token before, to recognize line starts */
     bool damaged;          /* a character was unreadable: a syntax error is its echo */
+    bool in_head;          /* of an item, where names and dtypes stand */
+    const char *axis;      /* the last axis of the item; NULL: none */
     bool in_list;          /* a comma could come, which ';' is then taken for */
 } Scanner;
 
@@ -50,19 +52,27 @@ typedef struct {
     const Token *before; /* what stands in front of it; NULL: nothing */
 } Opened;
 
+typedef struct {
+    const char *param, *axis;
+} ParamAxis;
+
 typedef struct { /* the parsing of one file */
     Arena *arena;
     Diagnostics *d;
     Scanner scanner;
     Item *first, *last;
-    const Token *previous;      /* the token shifted before the current one */
-    LIST(Opened) open;          /* the brackets of the current item that are not closed yet */
-    Opened closed;              /* the bracket that was closed last */
-    LIST(const char *) axes;    /* that the current graph or function has declared */
-    LIST(const char *) misused; /* reserved words that the current item has as names */
-    int item_kind;              /* the token that the current item began with */
-    bool failed;                /* the current item had a syntax error */
-    bool muted;                 /* until the next statement: errors would be echoes */
+    const Token *previous;         /* the token shifted before the current one */
+    LIST(Opened) open;             /* the brackets of the current item that are not closed yet */
+    Opened closed;                 /* the bracket that was closed last */
+    LIST(const char *) axes;       /* that the current graph or function has declared */
+    LIST(const char *) axis_sizes; /* of each, as written; NULL: none */
+    LIST(ParamAxis) param_axes;    /* of the current graph */
+    const Token *param;            /* that is being declared */
+    bool declared;                 /* the current item's axes, if any: parameters have begun */
+    LIST(const char *) misused;    /* reserved words that the current item has as names */
+    int item_kind;                 /* the token that the current item began with */
+    bool failed;                   /* the current item had a syntax error */
+    bool muted;                    /* until the next statement: errors would be echoes */
 } Syntax;
 
 /* Scanner. scan() also reports and skips what is no token. */
@@ -94,6 +104,12 @@ void report_syntax_error(Syntax *s, const Token *found, const bool *expected);
 /* A hint for a value's name with brackets up to `end` that index as in another language; NULL: they
  * do not. */
 const char *hint_for_element(const Syntax *s, const Opened *bracket, const char *end);
+/* Hints for the head of an item, and for numbers in the brackets of a call (frontend/head_hints.c). NULL: none. */
+const char *hint_for_head(const Syntax *s, const Token *found, const bool *expected);
+const char *hint_for_dashed_name(const Syntax *s, const Token *found, const bool *expected);
+bool takes_axes(const char *name);
+const char *hint_for_late_axes(const Syntax *s, const Token *found);
+const char *hint_for_number(const Syntax *s, const Token *found, const bool *expected);
 void report_too_deep(Syntax *s, Span at);
 
 /* Constructors, one for each grammar action. */

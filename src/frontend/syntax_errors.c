@@ -95,10 +95,10 @@ static const char *plain_spelling(const char *begin)
         {"\xc2\xa0", "a space"},
         {"%", "x - y * floor(x / y), of integers i32(...) of it"},
         {".to(", "f32(x), not x.to(f32)"},
-        {"...", "nothing: an index along an axis is where(index(N) == i, x, 0)"},
+        {"...", "nothing: an index along an axis is where(index($) == i, x, 0)"},
         {".T", "nothing: axes are matched by name, and nothing is transposed"},
-        {".shape", "size(N)"},
-        {".size", "size(N)"},
+        {".shape", "size($)"},
+        {".size", "size($)"},
         {".float32", "f32"},
         {".float16", "f16"},
         {".bfloat16", "bf16"},
@@ -108,10 +108,10 @@ static const char *plain_spelling(const char *begin)
         {".view", "nothing: axes are matched by name, and nothing is reshaped"},
         {".reshape", "nothing: axes are matched by name, and nothing is reshaped"},
         {".transpose", "nothing: axes are matched by name, and nothing is transposed"},
-        {".", "exp(x) or mean[N](x), not x.exp() or m.exp(x)"},
+        {".", "exp(x) or mean[$](x), not x.exp() or m.exp(x)"},
         {"~", "! for a logical not"},
         {"?", "where(c, a, b)"},
-        {"@", "sum[K](a * b), which is slow for large matrices"},
+        {"@", "sum[$](a * b), which is slow for large matrices"},
     };
     for (size_t i = 0; i < sizeof look_alikes / sizeof *look_alikes; i++)
         if (strncmp(begin, look_alikes[i][0], strlen(look_alikes[i][0])) == 0)
@@ -119,10 +119,20 @@ static const char *plain_spelling(const char *begin)
     return NULL;
 }
 
+/* "write " and a spelling with the program's axis in it. */
+static const char *with_axis(const Scanner *s, const char *plain)
+{
+    const char *axis = strchr(plain, '$');
+    if (!axis) return arena_format(s->arena, "write %s", plain);
+    return arena_format(s->arena, "write %.*s%s%s", (int)(axis - plain), plain,
+                        s->axis ? s->axis : "N", axis + 1);
+}
+
 void report_character(Scanner *s, const char *begin)
 {
     const char *plain = plain_spelling(begin);
-    const char *hint = plain ? arena_format(s->arena, "write %s", plain) : NULL;
+    const char *hint = plain ? with_axis(s, plain) : NULL;
+    if (s->in_head && *begin == '.' && plain && strstr(plain, "exp(x)")) hint = "names have no '.'";
     unsigned char byte = (unsigned char)*begin;
     const char *message =
         byte > ' ' && byte < 0x7f ? arena_format(s->arena, "unexpected character '%c'", byte)
@@ -267,7 +277,7 @@ static const char *const operations[] = {
 #include "graph/ops.def"
 };
 
-static bool takes_axes(const char *name)
+bool takes_axes(const char *name)
 {
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         const char *class = operations[i], *text = strchr(class, ' ') + 1;
@@ -305,40 +315,20 @@ static const char *hint_for_index(const Syntax *s, const Token *found, const boo
 static const char *hint_for_brackets(const Syntax *s, const Token *found, const bool *expected)
 {
     int before = s->previous ? s->previous->kind : 0;
+    const char *late = before ? hint_for_late_axes(s, found) : NULL;
+    if (late) return late;
     if (before == TOKEN_IMPORT && found->kind == TOKEN_NAME)
         return "write import \"std\", or the path of a file in quotes";
     if (before == TOKEN_ARROW && found->kind == TOKEN_NAME)
         return "write outputs in parentheses: -> (y : f32[M, N])";
     if (before == TOKEN_LBRACKET && found->kind == TOKEN_RBRACKET)
         return "write axes in brackets; a scalar has no brackets";
-    if (before == TOKEN_LBRACKET && found->kind == TOKEN_MINUS && expected[TOKEN_NAME])
-        return "name the axis, as in mean[N](x): axes have no numbers";
     bool header =
         found->kind == TOKEN_ARROW || found->kind == TOKEN_LBRACE || found->kind == TOKEN_NAME;
     if (before == TOKEN_RBRACKET && expected[TOKEN_LPAREN] && !expected[TOKEN_PLUS] &&
         s->item_kind == TOKEN_GRAPH && !header)
         return "a reduction is called, as in sum[N](x); the size of an axis is size(N)";
     return NULL;
-}
-
-/* In the head of a graph: what is missing, or belongs to other languages. */
-static const char *hint_for_head(const Syntax *s, const Token *found, const bool *expected)
-{
-    int before = s->previous ? s->previous->kind : 0, kind = found->kind;
-    bool number = before == TOKEN_FLOAT || before == TOKEN_INTEGER;
-    if (number && kind == TOKEN_NAME && s->previous->end == found->span.begin)
-        return "numbers have no suffix";
-    if (s->item_kind != TOKEN_GRAPH || expected[TOKEN_PLUS]) return NULL;
-    if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE)
-        return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";
-    if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN ||
-                                  kind == TOKEN_NAME || kind == TOKEN_LBRACKET))
-        return "a parameter is written NAME : DTYPE[AXES]";
-    if (before == TOKEN_BIND && expected[TOKEN_INTEGER] && !expected[TOKEN_LPAREN])
-        return "an axis has a size, as in [M = 4], or none, as in [M]";
-    return expected[TOKEN_COMMA] && (kind == TOKEN_NAME || kind == TOKEN_BIND)
-               ? "a comma is missing"
-               : NULL;
 }
 
 /* Which bracket of a kind is not closed: the innermost one. */
@@ -399,6 +389,12 @@ static const char *hint_for_named_argument(const Syntax *s, const Token *found)
         named ? function->text : "softmax", s->axes.count ? s->axes.data[place] : "N");
 }
 
+static bool begins_operand(const Token *token)
+{
+    return token->kind == TOKEN_NAME || token->kind == TOKEN_INTEGER ||
+           token->kind == TOKEN_FLOAT || token->kind == TOKEN_LPAREN;
+}
+
 static const char *hint_for(const Syntax *s, const Token *found, const bool *expected)
 {
     const bool word = found->kind != TOKEN_STRING && is_reserved_word(found->text),
@@ -406,8 +402,11 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     const bool fits = (expected[TOKEN_NAME] && s->previous->kind != TOKEN_COLON) ||
                       (expected[TOKEN_BIND] && !expected[TOKEN_PLUS]);
     if (word && (named || (fits && found->kind == TOKEN_CONSTANT))) return RESERVED;
+    const char *dashed = hint_for_dashed_name(s, found, expected);
+    if (dashed) return dashed;
     const char *element = s->previous ? hint_for_index(s, found, expected) : NULL;
-    const char *brackets = element ? element : hint_for_brackets(s, found, expected);
+    const char *number = element ? element : hint_for_number(s, found, expected);
+    const char *brackets = number ? number : hint_for_brackets(s, found, expected);
     if (brackets) return brackets;
     bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
     if (expected[TOKEN_FN]) return hint_for_item(s->arena, found);
@@ -415,16 +414,11 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
         if (expression && s->previous && s->previous->kind == TOKEN_COMMA)
             return hint_for_named_argument(s, found);
         if (expected[TOKEN_PLUS] || expression) return "'==' compares, '=' binds a name";
-        if (expected[TOKEN_NAME] && expected[TOKEN_RPAREN] && s->item_kind == TOKEN_GRAPH)
-            return "a parameter is written NAME : DTYPE[AXES]";
     }
     const char *foreign = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
     if (foreign) return foreign;
     if (found->kind == TOKEN_ASSIGN && expected[TOKEN_PLUS])
         return "'==' compares, '=' binds a name";
-    if (found->kind == TOKEN_INTEGER && expected[TOKEN_NAME] && s->previous &&
-        !expected[TOKEN_INTEGER])
-        return "brackets hold the names of axes, whose sizes the graph declares: graph g[M = 4, N = 8](...)";
     bool arithmetic = found->kind == TOKEN_SLASH || found->kind == TOKEN_STAR ||
                       found->kind == TOKEN_PLUS || found->kind == TOKEN_MINUS;
     if (arithmetic && expected[TOKEN_RBRACKET] && !expected[TOKEN_PLUS])
@@ -433,7 +427,8 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     if (head || open) return head ? head : open;
     const char *statement = expected[TOKEN_BIND] ? hint_for_statement(s, found) : NULL;
     if (statement) return statement;
-    if (found->kind == TOKEN_NAME && expected[TOKEN_BIND] && !expected[TOKEN_PLUS])
+    if (expected[TOKEN_BIND] && begins_operand(found) &&
+        (!expected[TOKEN_PLUS] || s->item_kind == TOKEN_FN || found->first_on_line))
         return s->item_kind == TOKEN_FN
                    ? "a statement is written NAME = EXPRESSION, the last one return EXPRESSION"
                    : "a statement is written NAME = EXPRESSION";

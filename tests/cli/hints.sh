@@ -26,7 +26,7 @@ write where(condition, a, b)
 graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = x if x > 0 else 0 }
 'N' is an axis: it goes in brackets
 graph g[N = 4](x : f32[N]) -> (y : f32[]) { y = max(x, N) }
-name the axis, as in
+name the axis: mean\[N\](x)
 graph g[M = 3, N = 4](x : f32[M, N]) -> (y : f32[M]) { y = mean[-1](x) }
 it can be reduced over its own axes, as in mean\[N\]
 graph g[M = 3, N = 4, H = 2](x : f32[M, N], w : f32[H]) -> (y : f32[M], z : f32[H]) { y = mean[H](x) z = w }
@@ -56,7 +56,7 @@ expect 1 "^  hint: the '(' at wrong.fuse:2:12 is not closed" check wrong.fuse
 : >wrong.fuse
 expect 1 'wrong.fuse: error: the file has no graph, function or import' check wrong.fuse
 # characters and names that other languages would have
-for hint in 'x ? x : 0=where(c, a, b)' 'x @ x=sum\[K\](a \* b)'; do
+for hint in 'x ? x : 0=where(c, a, b)' 'x @ x=sum\[N\](a \* b)'; do
     echo "graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = ${hint%%=*} }" >other.fuse
     expect 1 "hint: write ${hint#*=}" check other.fuse
 done
