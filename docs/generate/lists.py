@@ -56,8 +56,8 @@ def dtypes():
 
 
 def functions():
-    """Names before `(`: the element functions, and what src/frontend/lower_names.c adds to them."""
-    special = re.search(r"special_names\[\] = \{(.*?)\}", source("src/frontend/lower_names.c"), re.S).group(1)
+    """Names before `(`: the element functions, and what src/frontend/call_hints.c adds to them."""
+    special = re.search(r"special_names\[\] = \{(.*?)\}", source("src/frontend/call_hints.c"), re.S).group(1)
     return [o.text for o in operations() if o.kind == "CALL" and o.text.isalnum()] + re.findall(r'"(\w+)"', special)
 
 

@@ -10,8 +10,9 @@ static void emit_origin(Emitter *e)
     int first = 0, last = 0, column = 0;
     source_place(g->span.source, g->span.begin, &first, &column);
     source_place(g->span.source, g->span.end ? g->span.end - 1 : 0, &last, &column);
-    line(e->out, "// %s (%s), from %s:%d-%d", e->k->name, family_name(e->k->family),
-         shell_word(e->arena, g->span.source->name), first, last);
+    line(e->out, "// %s (%s), from %s:%d%s", e->k->name, family_name(e->k->family),
+         shell_word(e->arena, g->span.source->name), first,
+         last > first ? arena_format(e->arena, "-%d", last) : "");
 }
 
 /* Marks the nodes whose formulas the comment gives: `tops`, and every named value that this kernel

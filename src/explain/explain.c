@@ -57,8 +57,23 @@ static void explain_reductions(Text *out, const Analysis *a)
     }
 }
 
-static void explain_persistence(Text *out, const Analysis *a)
+/* Whether no kernel can keep what it needs of a tensor in several phases. */
+static bool is_always_read_again(const Plan *plan, Node tensor)
 {
+    bool again = false, kept = false;
+    for (int i = 0; i < plan->kernel_count; i++)
+        for (int j = 0; j < plan->kernels[i].load_count; j++) {
+            const Load *load = &plan->kernels[i].loads[j];
+            if (load->node.id != tensor.id) continue;
+            again |= is_read_again(&plan->kernels[i], load);
+            kept |= load->access == ACCESS_VECTOR;
+        }
+    return again && !kept;
+}
+
+static void explain_persistence(Text *out, const Plan *plan)
+{
+    const Analysis *a = plan->analysis;
     if (!a->persistent_count) {
         line(out, "to keep on chip (persistent): nothing is needed in more than one phase");
         return;
@@ -72,8 +87,9 @@ static void explain_persistence(Text *out, const Analysis *a)
     line(out, "to keep on chip (persistent): what more than one phase needs, %s a row",
          bytes_text(out->arena, sum));
     for (int i = 0; i < a->persistent_count; i++)
-        line(out, "  %-*s %s a row", width, a->persistent[i].name,
-             bytes_text(out->arena, a->persistent[i].bytes_per_row));
+        line(out, "  %-*s %s a row%s", width, a->persistent[i].name,
+             bytes_text(out->arena, a->persistent[i].bytes_per_row),
+             is_always_read_again(plan, a->persistent[i].node) ? ", read again by each phase" : "");
 }
 
 int64_t kernel_ctas(const Plan *plan, int kernel)
@@ -84,10 +100,24 @@ int64_t kernel_ctas(const Plan *plan, int kernel)
     return ctas;
 }
 
-static void explain_pairs(Text *out, const Graph *g, const Kernel *k)
+/* Reductions that a kernel of rows along the last axis would compute together. */
+static void explain_unpaired(Text *out, const Analysis *a, const Kernel *k, const InnerReduction *r)
 {
+    const Graph *g = a->graph;
+    const Node partner = find_partner(g, &a->sizes, r->node);
+    const bool parts = reduces_part(g, k, r->node);
+    if (!partner.id || node(g, partner)->op != OP_MAX_OVER || !(k->beside || parts)) return;
+    line(out, "    %s and %s are not computed together, because %s",
+         node_text(out->arena, g, partner, false), node_text(out->arena, g, r->node, false),
+         k->beside ? "rows are neighbours in memory" : "they reduce parts of a row");
+}
+
+static void explain_pairs(Text *out, const Analysis *a, const Kernel *k)
+{
+    const Graph *g = a->graph;
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
+        if (!r->partner.id) explain_unpaired(out, a, k, r);
         if (!r->partner.id || r->lacking) continue;
         line(out, "    one reduction computes %s and %s%s",
              node_text(out->arena, g, r->partner, false), node_text(out->arena, g, r->node, false),
@@ -258,17 +288,23 @@ static const char *usage_text(Arena *arena, int registers, int spill_bytes)
     return arena_format(arena, "%d registers a thread, %d bytes of spills", registers, spill_bytes);
 }
 
-/* The tensor for which a kernel needs the coordinates of a row, and not only its number: one that
- * lacks some of the row axes. NULL: column axes lie between row axes, or an index is used. */
-static const char *tells_rows_apart(const Kernel *k)
+/* Why a kernel needs the indices of a row along its axes, and not only its number. */
+static const char *why_indices(Arena *arena, const Graph *g, const Kernel *k)
 {
-    for (int i = 0; i < k->load_count; i++)
+    const char *lacking = NULL;
+    for (int i = 0; i < k->load_count && !lacking; i++)
         if (k->loads[i].axes & k->rows && !axes_within(k->rows, k->loads[i].axes))
-            return k->loads[i].name;
-    for (int i = 0; i < k->store_count; i++)
+            lacking = k->loads[i].name;
+    for (int i = 0; i < k->store_count && !lacking; i++)
         if (k->stores[i].axes & k->rows && !axes_within(k->rows, k->stores[i].axes))
-            return k->stores[i].name;
-    return NULL;
+            lacking = k->stores[i].name;
+    if (lacking) return arena_format(arena, "%s does not have all of these axes", lacking);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        if (k->computed[i] && info->op == OP_INDEX && k->rows >> info->axis & 1)
+            return arena_format(arena, "the program has index(%s)", g->axes[info->axis].name);
+    }
+    return "columns lie between rows in memory";
 }
 
 static void explain_row_axes(Text *out, const Graph *g, const Kernel *k, const LaunchKernel *launch)
@@ -276,11 +312,8 @@ static void explain_row_axes(Text *out, const Graph *g, const Kernel *k, const L
     if (k->backwards)
         line(out, "    walks rows backwards: L2 may still hold the last rows of the kernel before");
     if (!walks_rows(k) || !has_several_row_axes(k) || k->kept || launch->collapsed) return;
-    const char *tensor = tells_rows_apart(k);
-    line(out, "    a row's indices along %s are found by division: %s",
-         names_text(out->arena, g, k->rows),
-         tensor ? arena_format(out->arena, "%s does not have all of them", tensor)
-                : "column axes between them, or index(), need them");
+    line(out, "    divides a row's number to find its index along each of %s, because %s",
+         names_text(out->arena, g, k->rows), why_indices(out->arena, g, k));
 }
 
 static void explain_kernel(Text *out, const Plan *plan, int index, const KernelUsage *usage)
@@ -312,7 +345,7 @@ static void explain_kernel(Text *out, const Plan *plan, int index, const KernelU
     explain_columns(out, k);
     explain_window(out, plan->analysis->graph, k);
     explain_phases(out, k);
-    explain_pairs(out, plan->analysis->graph, k);
+    explain_pairs(out, plan->analysis, k);
     const char *unused = !k->limit_ctas ? "" : arena_format(arena, ", %s", reserve_text(arena, k));
     if (launch->smem_bytes)
         line(out, "    %s of dynamic shared memory%s", bytes_text(arena, launch->smem_bytes),
@@ -436,7 +469,7 @@ void explain_words(Text *out, const Plan *plan, const KernelUsage *usage, Origin
 {
     explain_sizes(out, plan);
     explain_reductions(out, plan->analysis);
-    explain_persistence(out, plan->analysis);
+    explain_persistence(out, plan);
     if (origin.schedule) line(out, "schedule: %s (%s)", origin.schedule, origin.why);
     explain_speed(out, plan);
     int launched = 0;

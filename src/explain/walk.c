@@ -1,6 +1,8 @@
 /* explain/walk.c: how a kernel's threads walk its rows, in words. */
 #include "explain/walk.h"
 
+#include <string.h>
+
 const char *names_text(Arena *arena, const Graph *g, AxisSet axes)
 {
     Text *text = text_new(arena);
@@ -18,15 +20,15 @@ const char *plural(int64_t count)
 static void explain_beside_walk(Text *out, const Graph *g, const Kernel *k)
 {
     enum { WARP = 32 };
-    const int rows = rows_at_once(k), warps = warps_of_row(k);
+    const int teams = rows_at_once(k) / k->vec, warps = warps_of_row(k);
+    const char *rows = k->vec > 1 ? arena_format(out->arena, "%d x %d rows", teams, k->vec)
+                                  : arena_format(out->arena, "%d row%s", teams, plural(teams));
     const char *across =
         k->vec > 1 ? arena_format(out->arena, " of %d neighbouring rows", k->vec) : "";
-    line(
-        out,
-        "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %d column%s%s a thread",
-        names_text(out->arena, g, k->rows | k->beside), names_text(out->arena, g, column_axes(k)),
-        rows, plural(rows), k->threads_per_row, plural(k->threads_per_row), k->tiles,
-        plural(k->tiles), across);
+    line(out,
+         "    walks rows %s, columns %s; %s at a time, %d thread%s a row, %d column%s%s a thread",
+         names_text(out->arena, g, k->rows | k->beside), names_text(out->arena, g, column_axes(k)),
+         rows, k->threads_per_row, plural(k->threads_per_row), k->tiles, plural(k->tiles), across);
     line(out, "    rows are neighbours in memory along %s: a warp has %d of them%s",
          names_text(out->arena, g, k->beside), WARP / k->lanes * k->vec,
          warps > 1 ? arena_format(out->arena, ", whose columns %d warps share", warps) : "");
@@ -56,6 +58,12 @@ void explain_walk(Text *out, const Plan *plan, const Kernel *k)
          plural(k->teams), k->threads_per_row, plural(k->threads_per_row), elements);
 }
 
+bool is_read_again(const Kernel *k, const Load *load)
+{
+    const bool again = (load->phases & (load->phases - 1)) != 0;
+    return again && load->access == ACCESS_ELEMENT && load->axes & (k->rows ? k->rows : k->columns);
+}
+
 /* Where the elements of a row that two phases need stay in between; NULL: no phase needs them
  * again. */
 static const char *home_text(const Kernel *k)
@@ -80,10 +88,15 @@ static const char *home_text(const Kernel *k)
 
 void explain_phases(Text *out, const Kernel *k)
 {
-    const char *home = home_text(k);
+    const char *home = home_text(k), *stays = "stays";
+    Text *others = text_new(out->arena);
+    for (int i = 0; home && i < k->load_count; i++)
+        if (!strncmp(home, stays, strlen(stays)) && is_read_again(k, &k->loads[i]))
+            text_print(others, "%s%s",
+                       others->length ? ", " : "; each phase reads again: ", k->loads[i].name);
     if (k->phases > 1)
-        line(out, "    %d phases%s%s", k->phases, home ? "; between them the row " : "",
-             home ? home : "");
+        line(out, "    %d phases%s%s%s", k->phases, home ? "; between them the row " : "",
+             home ? home : "", text_string(others));
     if (k->lag)
         line(out,
              "    row pipeline: the last phase of a row runs after the first phase of the next %s",

@@ -9,6 +9,8 @@ const char *plural(int64_t count);                                  /* "s" but f
 
 /* Which rows and columns, and how many of them a CTA and a thread have at a time. */
 void explain_walk(Text *out, const Plan *plan, const Kernel *k);
+/* Whether each phase that needs a row's elements reads them again, one by one. */
+bool is_read_again(const Kernel *k, const Load *load);
 /* How many phases, and where a row is between them. */
 void explain_phases(Text *out, const Kernel *k);
 void explain_window(Text *out, const Graph *g, const Kernel *k); /* what a mask leaves of a row */

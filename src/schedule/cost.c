@@ -246,6 +246,7 @@ static const char *unknown_kernel(const Scheduler *s, const Kernel *k)
         return "it has no reduction inside rows, or reads no rows";
     if (!k->rows || k->dynamic || has_column_parts(k))
         return "it has only one row, or its row length is not fixed";
+    if (k->beside) return "its rows are neighbours in memory";
     if (has_several_columns(k)) return "its columns are along several axes";
     return column_count(s, k) < LEAST_COLUMNS ? "its rows are shorter than 64 columns" : NULL;
 }

@@ -70,8 +70,8 @@ expect 0 'where x is not read: 25 % is left where window has its default' explai
 also '^traffic: at most 268.4 MB read'
 expect 0 'where y, dy are not read: how much, rows tell; the model takes 50 % to be left' explain "$root"/examples/softmax_causal_bwd.fuse --arch sm_90a
 expect 0 '^traffic: at least 67.1 MB read' explain "$root"/examples/softmax_causal.fuse --arch sm_90a --schedule row:stages=2
-expect 0 "a row's indices along B, H, Q are found by division: column axes" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
-expect 0 "a row's indices along B, G are found by division: gamma does not have all" explain "$root"/examples/group_norm.fuse --arch sm_90a
+expect 0 "divides a row's number to find its index along each of B, H, Q, because the program has index(Q)" explain "$root"/examples/softmax_causal.fuse --arch sm_90a
+expect 0 "divides a row's number to find its index along each of B, G, because gamma does not have all of these axes" explain "$root"/examples/group_norm.fuse --arch sm_90a
 expect 0 '^in place, if asked for (each input for one output only): h may overwrite x or residual; y may overwrite x or residual' explain "$root"/examples/layernorm_residual.fuse --arch sm_90a
 echo 'graph twice[M = 3, N = 4](x : f32[M, N], g : f32[N]) -> (h : f32[M, N], y : f32[M, N]) { h = x + g  y = h * sum[N](h) }' >twice.fuse
 expect 0 'each input for one output only): h may overwrite x; y may overwrite x$' explain twice.fuse --arch sm_90a --schedule row:reads=1
@@ -85,8 +85,24 @@ expect 0 'reserved only to keep an SM to 5 CTAs' explain "$root"/examples/layern
 expect 0 '"limit": 11' explain "$root"/examples/softmax.fuse N=2048 --arch sm_90a --json --schedule row:limit=11
 expect 0 'between them the row stays in registers' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
 channels=("$root"/examples/layernorm_channels.fuse --arch sm_90a --schedule row:threads=32,rows=8,lanes=8,vec=4)
-expect 0 'rows B, S, columns C; 32 rows at a time, 32 threads a row, 6 columns of 4 neighbouring rows a thread' explain "${channels[@]}"
+expect 0 'rows B, S, columns C; 8 x 4 rows at a time, 32 threads a row, 6 columns of 4 neighbouring rows a thread' explain "${channels[@]}"
 also 'neighbours in memory along S: a warp has 16 of them, whose columns 4 warps share'
+also '^model: no estimate for this plan: its rows are neighbours in memory$'
+cat >nchw.fuse <<'END'
+import "std"
+graph nchw[B = 8, C = 21, H = 64, W = 64](x : bf16[B, C, H, W], mask : u8[B, C]) -> (y : bf16[B, C, H, W]) {
+    y = softmax[C](where(mask != 0, x, -inf))
+}
+END
+expect 0 '^  mask  *21 bytes a row, read again by each phase$' explain nchw.fuse --arch sm_90a
+also 'max.* and sum.* are not computed together, because rows are neighbours in memory$'
+also 'between them the row stays in registers; each phase reads again: mask$'
+also "along each of B, H, because mask does not have all of these axes$"
+sed 's/x : bf16/x : f32/; s/mask != 0/x > 0/' nchw.fuse >unmasked.fuse
+expect 0 'because columns lie between rows in memory$' explain unmasked.fuse --arch sm_90a
+expect 0 '^// .*, from nchw.fuse:2-4$' emit nchw.fuse --arch sm_90a
+echo 'graph line[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }' >line.fuse
+expect 0 '^// .*, from line.fuse:1$' emit line.fuse --arch sm_90a
 expect 0 '^// columns  *32 threads a row (8 lanes of each of 4 warps), each with 6 columns of 4' emit "${channels[@]}"
 expect 0 '512 threads a row, 8 elements a thread at a time' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
