@@ -280,6 +280,7 @@ def test_wrong_tensors(layer_norm, tensors):
     refused("beta is missing", lambda: layer_norm(x, gamma))
     refused("takes 3 tensors", lambda: layer_norm(x, gamma, beta, beta))
     refused("no input or scalar delta", lambda: layer_norm(x, gamma, beta, delta=1))
+    refused("no input or scalar gama; did you mean gamma", lambda: layer_norm(x, gama=gamma, beta=beta))
     refused('beta is f64, the graph declares f32: cast it, or .* dtypes={"beta": "f64"}', lambda: layer_norm(x, gamma, beta.double()))
     refused("beta is i64, the graph declares f32$", lambda: layer_norm(x, gamma, torch.zeros(64, dtype=torch.int64)))
     refused("axis N is 3 in beta but 64 in x", lambda: layer_norm(x, gamma, beta[:3]))

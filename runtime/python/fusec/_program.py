@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_double, c_void_p
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,13 @@ class Graph:
         by name."""
         inputs, scalars = list(arguments[:len(self.inputs)]), []
         left = dict(named)
+        declared = [given.name for given in (*self.inputs, *self.scalars)]
+        for name in named:
+            if name not in declared:
+                free = [other for other in declared[len(inputs):] if other not in named]
+                near = get_close_matches(name, free, n=1)
+                raise Error(f"{self.name} has no input or scalar {name}" +
+                            (f"; did you mean {near[0]}?" if near else f"; there are {', '.join(declared)}"))
         if len(arguments) > len(self.inputs):
             raise Error(f"{self.name} takes {len(self.inputs)} tensors ({', '.join(t.name for t in self.inputs)}), "
                         f"not {len(arguments)}" + (", and scalars by keyword" if self.scalars else ""))
@@ -68,8 +76,6 @@ class Graph:
             if value is None:
                 raise Error(f"{self.name}: the scalar {scalar.name} is missing and has no default")
             scalars.append(value)
-        if left:
-            raise Error(f"{self.name} has no input or scalar {next(iter(left))}")
         return inputs, scalars
 
     def sizes(self, shapes: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
