@@ -108,7 +108,7 @@ const char *hint_for_head(const Syntax *s, const Token *found, const bool *expec
     if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE)
         return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";
     if (expected[TOKEN_ARROW] && kind && kind != TOKEN_GRAPH && kind != TOKEN_FN)
-        return "outputs stand behind '->', in parentheses: graph g(...) -> (y : f32[M, N]) {";
+        return "outputs stand behind '->', in parentheses";
     if (expected[TOKEN_COLON] && (kind == TOKEN_COMMA || kind == TOKEN_RPAREN ||
                                   kind == TOKEN_NAME || kind == TOKEN_LBRACKET))
         return hint_for_untyped_param(s, found);
