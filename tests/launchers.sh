@@ -22,6 +22,7 @@ build tests/launchers/rows.fuse N=1024 --arch sm_80,sm_90a
 build tests/launchers/rows.fuse N=8192 --arch sm_90a,sm_90
 build tests/launchers/rows.fuse N=1024 --arch sm_100a,sm_120a --name blackwell
 build tests/cases/dense_columns.fuse --arch sm_90a --name images
+build tests/launchers/pixels.fuse C=64 --arch sm_90a --name pixels
 for size in 1000 1152 4096; do build examples/adaln_bwd.fuse C=$size --arch sm_90a; done
 
 # Every other one is C++.
@@ -56,4 +57,8 @@ nm -g --defined-only $work/kernels/*.o | awk 'NF == 3 && $3 !~ /_(init|workspace
 export LD_LIBRARY_PATH=$PWD/$work
 $work/linked
 $work/opened
+# A grid is said to be what it is launched as.
+build/fusec tests/launchers/pixels.fuse C=64 --arch sm_90a | grep -q '^// grid .*, min(B \* H, 65535))$' &&
+    grep -q '"grid": \[[^]]*, "min(B \* H, 65535)", "1"\]' $work/kernels/pixels.json ||
+    { echo 'launchers: the grid of pixels.fuse is not said to be limited'; exit 1; }
 python3 -c 'import json, sys; [json.load(open(name)) for name in sys.argv[1:]]' $work/kernels/*.json

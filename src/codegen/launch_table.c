@@ -32,15 +32,25 @@ void put_row(Emitter *e, const char *key, const char *value)
 
 /* ---- grid ---- */
 
+/* Whether the launch takes fewer CTAs along a dimension than its sizes ask for, in which case the
+ * kernel's loop steps on by the grid's size. More than a schedule ever asks for, along x, is as good
+ * as no limit; along y CUDA's own counts, wherever sizes may reach it. */
+static bool is_limited(const Emitter *e, const LaunchGrid *grid)
+{
+    if (!grid->axes || grid->max_ctas > MOST_ALONG_Y) return false;
+    if (!axes_within(grid->axes, e->plan->launch.fixed)) return true;
+    return axes_size(&e->plan->analysis->sizes, grid->axes) > grid->max_ctas * grid->per_cta;
+}
+
 static const char *grid_text(Emitter *e, const LaunchGrid *grid)
 {
-    bool alone = grid->per_cta == 1 && grid->max_ctas >= MOST_ALONG_Y && grid->times == 1;
-    const char *count = !grid->axes ? "1"
-                        : alone     ? product_text(e, grid->axes)
-                                    : count_text(e, grid->axes);
+    const bool alone = grid->per_cta == 1 && !is_limited(e, grid);
+    const char *count = !grid->axes                ? "1"
+                        : alone && grid->times > 1 ? count_text(e, grid->axes)
+                                                   : product_text(e, grid->axes);
     if (grid->per_cta > 1)
         count = arena_format(e->arena, "ceil(%s / %" PRId64 ")", count, grid->per_cta);
-    if (grid->axes && grid->max_ctas < MOST_ALONG_Y)
+    if (is_limited(e, grid))
         count = arena_format(e->arena, "min(%s, %" PRId64 ")", count, grid->max_ctas);
     if (grid->times > 1) count = arena_format(e->arena, "%" PRId64 " * %s", grid->times, count);
     return count;

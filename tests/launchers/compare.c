@@ -13,6 +13,7 @@
 #include "adaln_bwd_C4096.h"
 #include "images.h"
 #include "blackwell.h"
+#include "pixels.h"
 #include "rows_N1000.h"
 #include "rows_N1024.h"
 #include "rows_N8192.h"
@@ -22,6 +23,7 @@ enum { MOST_TEXT = 1 << 14, MOST_TENSORS = 8 };
 static const LaunchPlan *now; /* whose kernels are launched */
 static char told[MOST_TEXT];
 static int cases, wrong;
+static unsigned most_along_y; /* CTAs of any launch */
 
 static const LaunchEntry *find_entry(const char *name)
 {
@@ -64,6 +66,7 @@ void stub_launched(const CUlaunchConfig *config, const char *name, void **parame
     snprintf(told + used, sizeof told - used, "%s <<<%u %u %u, %u %u %u, %u>>>", name,
              config->grid_x, config->grid_y, config->grid_z, config->block_x, config->block_y,
              config->block_z, config->smem_bytes);
+    if (config->grid_y > most_along_y) most_along_y = config->grid_y;
     tell(" stream %llx", (unsigned long long)(uintptr_t)config->stream);
     for (unsigned i = 0; i < config->attribute_count; i++) {
         tell(" attribute %llu", (unsigned long long)config->attributes[i].id);
@@ -232,6 +235,21 @@ static void give_strides(int64_t *strides, const fusec_tensor *t, int64_t pad)
         compare("images", status, images_error(status), expected);                                 \
     } while (0)
 
+/* Lines of pixels, B * H, are more than CUDA allows along y where there are 100000. */
+#define PIXELS(C_, B_, H_, pad)                                                                    \
+    do {                                                                                           \
+        const int64_t B = (B_), H = (H_), all[] = {B, C_, H, 40};                                  \
+        fusec_tensor in[] = {make_tensor(0, FUSEC_F16, 4, all, pad)};                              \
+        fusec_tensor out[] = {make_tensor(1, FUSEC_F16, 4, all, 0)};                               \
+        launch_by_runtime(plan, in, out, NULL, expected);                                          \
+        pixels_args args;                                                                          \
+        pixels_init(&args);                                                                        \
+        args.B = B, args.H = H, args.W = 40, args.x = in[0].data, args.y = out[0].data;            \
+        give_strides(args.x_strides, &in[0], pad);                                                 \
+        int status = pixels_launch(&args, stream);                                                 \
+        compare("pixels", status, pixels_error(status), expected);                                 \
+    } while (0)
+
 static const int64_t batches[] = {0, 1, 2, 7, 33, 132, 1000};
 static const int64_t lengths[] = {0, 1, 3, 16, 257, 4096, 100000};
 enum { SIZES = sizeof batches / sizeof *batches };
@@ -274,6 +292,8 @@ int main(void)
     EVERY_SIZE(ADALN, "examples/adaln_bwd.fuse", "C", 1152);
     EVERY_SIZE(ADALN, "examples/adaln_bwd.fuse", "C", 4096);
     EVERY_SIZE(IMAGES, "tests/cases/dense_columns.fuse", "W", 3);
+    EVERY_SIZE(PIXELS, "tests/launchers/pixels.fuse", "C", 64);
+    if (most_along_y != 65535) fail_case("CTAs along y are not as many as CUDA allows\n", "");
     check_refusals();
     fusec_device_destroy(device);
     printf("-- launchers: %d launches like the runtime's, %d wrong\n", cases - wrong, wrong);
