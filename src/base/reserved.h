@@ -6,8 +6,12 @@
 
 #include "base/map.h"
 
-bool is_reserved_name(const char *name); /* a word of C++ or CUDA, or a variable of every kernel */
+bool is_reserved_name(const char *name);           /* a word that no kernel may declare */
 void add_reserved_names(Arena *arena, Map *names); /* all of those */
+
+/* What kernels declare for themselves, some this and some that, separated by spaces. */
+extern const char own_names[];
+bool is_own_name(const char *name);
 
 /* Whether C or CUDA declares the name: a variable of that name shadows it, a kernel clashes with
  * it. */

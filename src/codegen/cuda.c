@@ -76,16 +76,40 @@ static const char *lower_case(Emitter *e, const char *name)
     return copy;
 }
 
+/* Names a pointer; what the kernel loads or stores through it has names of the same stem. */
+static void name_pointer(Emitter *e, int index)
+{
+    const LaunchArg *arg = &e->entry->args[index];
+    const bool slot = arg->kind == ARG_SLOT;
+    bool loads = false, stores = false;
+    for (int i = 0; i < e->k->load_count; i++)
+        loads |= (slot ? e->k->loads[i].slot : e->k->loads[i].tensor) == arg->index;
+    for (int i = 0; i < e->k->store_count; i++)
+        stores |= (slot ? e->k->stores[i].slot : e->k->stores[i].tensor) == arg->index;
+    e->stems[index] = take_stem(e, arg->name, loads, stores, &e->args[index]);
+}
+
+static const char *name_argument(Emitter *e, const LaunchArg *arg)
+{
+    if (arg->kind == ARG_SIZE) return e->sizes[arg->axis];
+    if (arg->kind == ARG_GRID || arg->kind == ARG_ALONE || arg->kind == ARG_ROWS) return arg->name;
+    if (arg->kind != ARG_STRIDE && arg->kind != ARG_ROW_STRIDE) return unique_name(e, arg->name);
+    const char *tensor = e->plan->launch.tensors[arg->index].name;
+    return unique_name(e, arena_format(e->arena, "%s%s", stem_name(e, arg->index, -1),
+                                       arg->name + strlen(tensor)));
+}
+
 static void name_arguments(Emitter *e)
 {
     for (int i = 0; i < e->g->axis_count; i++) e->sizes[i] = unique_name(e, e->g->axes[i].name);
     e->args = NEW_ARRAY(e->arena, const char *, e->entry->arg_count + 1);
+    e->stems = NEW_ARRAY(e->arena, const char *, e->entry->arg_count + 1);
     for (int i = 0; i < e->entry->arg_count; i++) {
         const LaunchArg *arg = &e->entry->args[i];
-        bool reserved = arg->kind == ARG_GRID || arg->kind == ARG_ALONE || arg->kind == ARG_ROWS;
-        e->args[i] = arg->kind == ARG_SIZE ? e->sizes[arg->axis]
-                     : reserved            ? arg->name
-                                           : unique_name(e, arg->name);
+        if (arg->kind == ARG_TENSOR || arg->kind == ARG_SLOT)
+            name_pointer(e, i);
+        else
+            e->args[i] = name_argument(e, arg);
     }
 }
 
@@ -107,23 +131,8 @@ static void name_merged(Emitter *e)
     if (names.count) e->coords[fastest_column(e->k)] = unique_name(e, join(e->arena, &names, "_"));
 }
 
-/* Takes `base`, numbered until both it and itself + SUFFIX are free identifiers. The suffix brings
- * an underscore, so a trailing one is dropped. */
-static const char *take_stem(Emitter *e, const char *base, const char *suffix)
-{
-    const char *plain = plain_name(e->arena, base), *name;
-    size_t length = strlen(plain);
-    if (length > 1 && plain[length - 1] == '_') plain = arena_copy(e->arena, plain, length - 1);
-    for (int i = 1;; i++) {
-        name = i == 1 ? plain : arena_format(e->arena, "%s%d", plain, i);
-        const char *derived = arena_format(e->arena, "%s%s", name, suffix);
-        if (name_find(&e->words, name) < 0 && !strcmp(unique_name(e, derived), derived))
-            return name;
-    }
-}
-
-/* A copy of the kernel whose loads and stores have names from which `x_v`, `x_next` and `x_out` can
- * be made. */
+/* A copy of the kernel whose loads and stores have the stems from which `x_v`, `x_next` and `x_out`
+ * are made. */
 static const Kernel *name_accesses(Emitter *e)
 {
     Kernel *k = NEW(e->arena, Kernel);
@@ -132,12 +141,11 @@ static const Kernel *name_accesses(Emitter *e)
     k->stores = NEW_ARRAY(e->arena, Store, k->store_count + 1);
     for (int i = 0; i < k->load_count; i++) {
         k->loads[i] = e->k->loads[i];
-        k->loads[i].name = take_stem(e, e->k->loads[i].name, "_v");
-        unique_name(e, arena_format(e->arena, "%s_next", k->loads[i].name));
+        k->loads[i].name = stem_name(e, k->loads[i].tensor, k->loads[i].slot);
     }
     for (int i = 0; i < k->store_count; i++) {
         k->stores[i] = e->k->stores[i];
-        k->stores[i].name = take_stem(e, e->k->stores[i].name, "_out");
+        k->stores[i].name = stem_name(e, k->stores[i].tensor, k->stores[i].slot);
     }
     return k;
 }
@@ -220,13 +228,33 @@ void break_lines(Emitter *e)
     }
 }
 
-static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, Text *out)
+static void make_arrays(Emitter *e)
 {
-    const Graph *g = plan->analysis->graph;
+    const int count = e->g->nodes.count;
+    e->names = NEW_ARRAY(e->arena, const char *, count);
+    e->local = NEW_ARRAY(e->arena, bool, count);
+    e->taken = NEW_ARRAY(e->arena, const char *, count);
+    e->vector_sums = NEW_ARRAY(e->arena, const char *, count);
+    e->seen = NEW_ARRAY(e->arena, const char *, count);
+    e->shifts = NEW_ARRAY(e->arena, const char *, count);
+    e->rests = NEW_ARRAY(e->arena, const char *, count);
+    e->inverses = NEW_ARRAY(e->arena, const char *, count);
+    e->divisors = NEW_ARRAY(e->arena, const char *, count);
+    e->two_values = NEW_ARRAY(e->arena, TwoValues, count);
+    e->places = NEW_ARRAY(e->arena, const char *, count);
+    e->users = NEW_ARRAY(e->arena, int, count);
+    e->serves = NEW_ARRAY(e->arena, bool, count);
+    e->paired_terms = NEW_ARRAY(e->arena, bool, count);
+    e->breaks = NEW_ARRAY(e->arena, bool, count);
+    e->bits = NEW_ARRAY(e->arena, int, count);
+}
+
+static Emitter *make_emitter(Arena *arena, const Plan *plan, int index, bool strided)
+{
     Emitter *e = NEW(arena, Emitter);
     e->arena = arena;
     e->plan = plan;
-    e->g = g;
+    e->g = plan->analysis->graph;
     e->k = &plan->kernels[index];
     e->launch = &plan->launch.kernels[index];
     e->index = index;
@@ -235,40 +263,35 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
     e->gathers = strided && e->k->dense;
     e->contiguous = strided ? 0 : e->k->contiguous;
     e->merged = e->gathers || is_dense(e->k) ? 0 : e->k->dense;
-    e->out = out;
-    e->names = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->local = NEW_ARRAY(arena, bool, g->nodes.count);
-    e->taken = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->vector_sums = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->seen = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->shifts = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->rests = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->inverses = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->divisors = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->two_values = NEW_ARRAY(arena, TwoValues, g->nodes.count);
-    e->places = NEW_ARRAY(arena, const char *, g->nodes.count);
-    e->users = NEW_ARRAY(arena, int, g->nodes.count);
-    e->serves = NEW_ARRAY(arena, bool, g->nodes.count);
-    e->paired_terms = NEW_ARRAY(arena, bool, g->nodes.count);
-    e->breaks = NEW_ARRAY(arena, bool, g->nodes.count);
-    e->bits = NEW_ARRAY(arena, int, g->nodes.count);
+    e->out = text_new(arena);
+    make_arrays(e);
     add_reserved_names(arena, &e->words);
     add_prelude_names(arena, &e->words);
     name_add(arena, &e->used, e->entry->name, 0);
-    e->k = name_accesses(e);
+    return e;
+}
+
+static void name_all(Emitter *e)
+{
+    const bool finish = e->k->finishes >= 0;
     name_arguments(e);
-    bool finish = e->k->finishes >= 0;
+    e->k = name_accesses(e);
     name_coordinates(e, e->k->rows, "row");
     name_coordinates(e, e->k->kept, "group");
     name_coordinates(e, column_axes(e->k), finish || e->k->beside ? "col" : "col + i");
     name_merged(e);
     if (e->k->beside)
         name_coordinates(e, e->k->beside,
-                         unique_name(e, lower_case(e, g->axes[fastest_column(e->k)].name)));
+                         unique_name(e, lower_case(e, e->g->axes[fastest_column(e->k)].name)));
     e->thread = e->k->threads_per_row == 32 ? "lane" : "thread_in_row";
     const AxisSet columns = column_axes(e->k);
     e->columns = columns & (columns - 1) ? "columns" : columns ? count_text(e, columns) : "1";
     e->end = e->k->slice && is_ragged(e->k) ? "slice_end" : e->columns;
+}
+
+static void print_kernel(Emitter *e)
+{
+    name_all(e);
     count_users(e);
     mark_paired_terms(e);
     break_lines(e);
@@ -277,10 +300,26 @@ static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided,
         emit_clear_kernel(e);
     else if (e->launch->adds_parts >= 0)
         emit_group_finish_kernel(e);
-    else if (finish)
+    else if (e->k->finishes >= 0)
         emit_finish_kernel(e);
     else
         emit_rows_kernel(e);
+}
+
+/* Which names a kernel needs for itself its text tells. So where one of them was in the way of a
+ * name of the program, the kernel is printed again, and keeps those that it has. */
+static void emit_kernel(Arena *arena, const Plan *plan, int index, bool strided, Text *out)
+{
+    Emitter *e = make_emitter(arena, plan, index, strided);
+    keep_own_names(e, NULL);
+    print_kernel(e);
+    if (e->renamed) {
+        const char *before = text_string(e->out);
+        e = make_emitter(arena, plan, index, strided);
+        keep_own_names(e, before);
+        print_kernel(e);
+    }
+    text_put(out, e->out->data, e->out->length);
 }
 
 /* Names prelude sections that no text mentions: conversions of dtypes that the plan stores or

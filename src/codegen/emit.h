@@ -66,9 +66,10 @@ typedef struct {
     int phase;                /* that is being printed */
     Text *out;
 
-    /* C identifiers: those that no kernel can have, for they are reserved or the prelude's, and
-     * those of this kernel. */
-    Map words, used;
+    /* C identifiers: those that no kernel can have, for they are reserved or the prelude's; those
+     * that the printer keeps for itself; and those of this kernel. */
+    Map words, own, used;
+    bool renamed; /* something of the program has another name because the printer kept its own */
     /* By name: which of `next` is the next number to try behind it, with an underscore between and
      * without. */
     Map gaps, numbers;
@@ -77,6 +78,7 @@ typedef struct {
     TwoValues *two_values; /* by node id */
 
     const char **args;           /* identifiers of the kernel's parameters, as entry->args */
+    const char **stems;          /* of those that are pointers: what else of them is named after */
     const char *sizes[MAX_AXES]; /* identifiers of axis sizes */
     /* Expressions of the coordinates in scope, and of those of the row whose scalars are read
      * ahead, where rows are of several axes. */
@@ -118,6 +120,13 @@ typedef struct {
 
 /* ---- names ---- */
 const char *unique_name(Emitter *e, const char *base);
+/* Keeps the names that kernels declare for themselves; where there is a text of the kernel, only
+ * those that it has. */
+void keep_own_names(Emitter *e, const char *text);
+/* What a pointer to a tensor or a slot and all that is about it are named after: `base`, or, where
+ * one of those names is taken, that with a number: x2, x2_v, x2_M. Gives the pointer's own name. */
+const char *take_stem(Emitter *e, const char *base, bool loads, bool stores, const char **pointer);
+const char *stem_name(const Emitter *e, int tensor, int slot); /* one of them is -1 */
 const char *node_name(Emitter *e, Node n);
 const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis);
 const char *type_cuda(Type type);

@@ -1,14 +1,25 @@
-/* codegen/names.c: identifiers of generated CUDA. The user's names survive. A name that C, the
- * prelude or another name of the kernel has taken gets an underscore; one with underscores that C++
- * reserves loses them. */
+/* codegen/names.c: identifiers of generated CUDA. The user's names survive. Of a name that C, the
+ * prelude or this kernel has taken, a value gets an underscore and a tensor a number; one with
+ * underscores that C++ reserves loses them. */
 #include "codegen/emit.h"
 
 #include <ctype.h>
 #include <string.h>
 
-static bool is_taken(const Emitter *e, const char *name)
+static bool is_taken(Emitter *e, const char *name)
 {
-    return name_find(&e->words, name) >= 0 || name_find(&e->used, name) >= 0;
+    const bool own = name_find(&e->own, name) >= 0;
+    e->renamed |= own;
+    return own || name_find(&e->words, name) >= 0 || name_find(&e->used, name) >= 0;
+}
+
+void keep_own_names(Emitter *e, const char *text)
+{
+    for (const char *word = own_names, *end; *word; word = end + (*end == ' ')) {
+        end = word + strcspn(word, " ");
+        const char *name = arena_copy(e->arena, word, (size_t)(end - word));
+        if (!text || mentions(text, name)) name_add(e->arena, &e->own, name, 0);
+    }
 }
 
 /* The number from which the search for a free name begins. Names are never released, so all lower
@@ -35,6 +46,29 @@ const char *unique_name(Emitter *e, const char *base)
     }
     name_add(e->arena, &e->used, name, 0);
     return name;
+}
+
+/* Suffixes bring an underscore of their own, so that at the end of `base` is left out. */
+const char *take_stem(Emitter *e, const char *base, bool loads, bool stores, const char **pointer)
+{
+    const char *plain = plain_name(e->arena, base);
+    static const char *const suffixes[] = {"_v", "_next", "_out"};
+    const int from = loads ? 0 : 2, to = stores ? 3 : 2;
+    int length = (int)strlen(plain);
+    if (length > 1 && plain[length - 1] == '_') length--;
+    for (int number = 1;; number++) {
+        const char *stem = number == 1 ? arena_copy(e->arena, plain, (size_t)length)
+                                       : arena_format(e->arena, "%.*s%d", length, plain, number);
+        *pointer = number == 1 ? plain : stem;
+        bool taken = is_taken(e, stem) || is_taken(e, *pointer);
+        for (int i = from; i < to; i++)
+            taken |= is_taken(e, arena_format(e->arena, "%s%s", stem, suffixes[i]));
+        if (taken) continue;
+        name_add(e->arena, &e->used, *pointer, 0);
+        for (int i = from; i < to; i++)
+            name_add(e->arena, &e->used, arena_format(e->arena, "%s%s", stem, suffixes[i]), 0);
+        return stem;
+    }
 }
 
 /* The name of an unnamed value, by the operation that made it. */
@@ -94,13 +128,23 @@ static const char *plain_base(const Emitter *e, Node n)
     return made_name(e->arena, node(e->g, n)->op);
 }
 
+/* What a value is named after: its own name, or the stem of the tensor of that name. */
+static const char *stem_after(const Emitter *e, const char *name)
+{
+    for (int i = 0; i < e->entry->arg_count; i++) {
+        const LaunchArg *arg = &e->entry->args[i];
+        if (arg->kind == ARG_TENSOR && !strcmp(arg->name, name)) return e->stems[i];
+    }
+    return name;
+}
+
 const char *node_name(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
     if (e->names[n.id]) return e->names[n.id];
-    const char *base = info->name;
+    const char *base = info->name ? stem_after(e, info->name) : NULL;
     if (info->op == OP_PARAM)
-        base = e->g->params.data[info->param].name;
+        base = stem_after(e, e->g->params.data[info->param].name);
     else if (info->op == OP_INDEX)
         base = lower_case(e->arena, e->g->axes[info->axis].name);
     else if (!base && op_info[info->op].class == CLASS_CALL && isalpha(op_info[info->op].text[0]) &&
@@ -111,15 +155,28 @@ const char *node_name(Emitter *e, Node n)
     return e->names[n.id] = unique_name(e, base);
 }
 
-const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis)
+static int find_arg(const Emitter *e, ArgKind kind, int index, int axis)
 {
+    bool axis_counts = kind == ARG_STRIDE || kind == ARG_SIZE;
     for (int i = 0; i < e->entry->arg_count; i++) {
         const LaunchArg *arg = &e->entry->args[i];
-        bool axis_counts = kind == ARG_STRIDE || kind == ARG_SIZE;
         if (arg->kind == kind && arg->index == index && (!axis_counts || arg->axis == axis))
-            return e->args[i];
+            return i;
     }
-    return "missing_argument";
+    return -1;
+}
+
+const char *arg_name(const Emitter *e, ArgKind kind, int index, int axis)
+{
+    const int found = find_arg(e, kind, index, axis);
+    return found >= 0 ? e->args[found] : "missing_argument";
+}
+
+const char *stem_name(const Emitter *e, int tensor, int slot)
+{
+    const int found =
+        tensor >= 0 ? find_arg(e, ARG_TENSOR, tensor, 0) : find_arg(e, ARG_SLOT, slot, 0);
+    return found >= 0 ? e->stems[found] : "missing_argument";
 }
 
 const char *type_cuda(Type type)

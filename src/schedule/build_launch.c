@@ -389,7 +389,8 @@ static const char *function_name(Arena *arena, const char *name)
 {
     name = plain_name(arena, name);
     if (name[0] == '_') return arena_format(arena, "kernel%s", name);
-    bool taken = is_reserved_name(name) || is_library_name(name) || is_prelude_name(name);
+    bool taken = is_reserved_name(name) || is_own_name(name) || is_library_name(name) ||
+                 is_prelude_name(name);
     return taken ? arena_format(arena, "%s_kernel", name) : name;
 }
 
