@@ -43,7 +43,8 @@ static void emit_here(Emitter *e)
          axis_name(e), first_row(e), axis_name(e), first_row(e));
 }
 
-/* A grid that has CTAs for all rows: along x those beside each other, along y the others. */
+/* A grid that has CTAs for all rows: along x those of a line, which are beside each other, along y
+ * the lines. */
 static void emit_plane(Emitter *e)
 {
     line(e->out, "const long long %s = blockIdx.x * (long long)(teams * vec) + team * vec;",
@@ -53,9 +54,9 @@ static void emit_plane(Emitter *e)
         emit_row(e);
         return;
     }
-    e->rows = e->collapsed ? "rows" : count_name(e, e->k->rows, "rows");
+    e->rows = e->collapsed ? "lines" : count_name(e, e->k->rows, "lines");
     line(e->out, "#pragma unroll 1");
-    block (e->out, "for (long long row = blockIdx.y; row < %s; row += gridDim.y)", e->rows)
+    block (e->out, "for (long long line = blockIdx.y; line < %s; line += gridDim.y)", e->rows)
         emit_row(e);
 }
 
@@ -63,16 +64,16 @@ static void emit_plane(Emitter *e)
 static void emit_share(Emitter *e)
 {
     const bool several = e->k->rows;
-    if (several) e->rows = e->collapsed ? "rows" : count_name(e, e->k->rows, "rows");
+    if (several) e->rows = e->collapsed ? "lines" : count_name(e, e->k->rows, "lines");
     line(e->out,
-         "const long long spans = (%s - 1) / (teams * vec) + 1;    // of rows beside each other",
-         axis_name(e));
+         "const long long spans = (%s - 1) / (teams * vec) + 1;    // of neighbouring rows%s",
+         axis_name(e), several ? " in a line" : "");
     line(e->out, "#pragma unroll 1");
     block (e->out, "for (long long item = blockIdx.x; item < %s; item += gridDim.x)",
            several ? arena_format(e->arena, "%s * spans", e->rows) : "spans") {
         if (several) {
-            line(e->out, "long long row, span;");
-            line(e->out, "split(item, spans, row, span);");
+            line(e->out, "long long line, span;");
+            line(e->out, "split(item, spans, line, span);");
         }
         line(e->out, "const long long %s = %s * (teams * vec) + team * vec;", first_row(e),
              several ? "span" : "item");

@@ -126,9 +126,11 @@ static void emit_strided_comment(Emitter *e)
         "// with a stride for each axis of %s. Grid, block, cluster and shared memory are the same; the\n"
         "// arguments are those below.",
         e->entry->name, family_name(e->k->family), e->launch->entry.name,
-        !e->launch->dense      ? "rows are not evenly apart"
-        : e->launch->collapsed ? "rows are not evenly apart, or columns not side by side"
-                               : "columns do not lie side by side",
+        !e->launch->dense ? arena_format(e->arena, "%ss are not evenly apart", e->row)
+        : e->launch->collapsed
+            ? arena_format(e->arena, "%ss are not evenly apart, or columns not side by side",
+                           e->row)
+            : "columns do not lie side by side",
         axes_text(e->arena, e->g, merged));
 }
 

@@ -276,7 +276,8 @@ static void name_all(Emitter *e)
     const bool finish = e->k->finishes >= 0;
     name_arguments(e);
     e->k = name_accesses(e);
-    name_coordinates(e, e->k->rows, "row");
+    e->row = e->k->beside ? "line" : "row";
+    name_coordinates(e, e->k->rows, e->row);
     name_coordinates(e, e->k->kept, "group");
     name_coordinates(e, column_axes(e->k), finish || e->k->beside ? "col" : "col + i");
     name_merged(e);

@@ -84,7 +84,8 @@ typedef struct {
      * ahead, where rows are of several axes. */
     const char *coords[MAX_AXES], *next_coords[MAX_AXES];
     const char *thread;  /* which of a row's threads this one is */
-    const char *rows;    /* how many rows there are */
+    const char *row;     /* the number of one; of rows beside each other, of a line of them */
+    const char *rows;    /* how many of those there are */
     const char *columns; /* how many columns a row has */
     const char *end;     /* where those of this CTA end */
 

@@ -54,7 +54,7 @@ void emit_row(Emitter *e)
     if (keeps_coords(e))
         emit_coords_now(e);
     else if (splits_rows(e))
-        emit_split(e, "row", e->k->rows);
+        emit_split(e, e->row, e->k->rows);
     emit_scalars_now(e);
     emit_row_loads(e, true);
     emit_prefetch_row(e);

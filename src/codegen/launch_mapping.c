@@ -43,24 +43,35 @@ static const char *groups_text(Emitter *e)
         k->teams > 1 ? arena_format(e->arena, ", %d at a time,", k->teams) : "");
 }
 
-/* The same of rows that are neighbours in memory. */
+static const char *list_axes(Emitter *e, AxisSet axes)
+{
+    NameList names = {0};
+    for (int i = 0; i < e->g->axis_count; i++)
+        if (axes >> i & 1) *list_push(e->arena, &names) = e->sizes[i];
+    return join(e->arena, &names, ", ");
+}
+
+/* The same of rows that are neighbours in memory. All that are neighbours of each other are a
+ * line. */
 static const char *beside_rows_text(Emitter *e)
 {
     const Kernel *k = e->k;
     const char *axis = e->sizes[fastest_column(k)];
     const int rows = rows_at_once(k);
+    const char *line =
+        k->rows ? arena_format(e->arena, "; a line is the rows of the same index along %s",
+                               list_axes(e, k->rows))
+                : "";
     if (is_persistent(k))
         return arena_format(e->arena,
-                            "a CTA walks spans of %d that are neighbours along %s: blockIdx.x, + "
-                            "gridDim.x, ...%s",
-                            rows, axis,
-                            k->accumulator_count ? "; its sums over rows stay in registers" : "");
-    return arena_format(e->arena,
-                        "a CTA has %d that are neighbours along %s, from blockIdx.x * %d%s", rows,
-                        axis, rows,
-                        k->rows ? arena_format(e->arena, ", in the %s blockIdx.y, + gridDim.y, ...",
-                                               axes_text(e->arena, e->g, k->rows))
-                                : "");
+                            "a CTA walks spans of %d neighbours along %s: blockIdx.x, + "
+                            "gridDim.x, ...%s%s%s",
+                            rows, axis, k->rows ? " of all lines" : "",
+                            k->accumulator_count ? "; its sums over rows stay in registers" : "",
+                            line);
+    return arena_format(e->arena, "a CTA has %d neighbours along %s, from blockIdx.x * %d on%s%s",
+                        rows, axis, rows, k->rows ? ", of lines blockIdx.y, + gridDim.y, ..." : "",
+                        line);
 }
 
 static const char *rows_text(Emitter *e)
@@ -122,21 +133,28 @@ static const char *thread_text(Emitter *e)
                         k->threads_per_row * k->vec, last);
 }
 
-/* Of rows that are neighbours in memory: which columns of which of them a thread has. */
+/* Which columns one of a row's threads has, where rows are neighbours in memory. */
+static const char *own_columns_text(Emitter *e)
+{
+    const Kernel *k = e->k;
+    const bool open = is_ragged(k) && k->remainder != TILES_FULL_CHECKED;
+    if (k->tiles == 1)
+        return open ? "column thread_in_row, if there is one," : "column thread_in_row";
+    const char *fewer = open ? arena_format(e->arena, "%d or ", k->tiles - 1) : "";
+    return arena_format(e->arena, "columns thread_in_row, + %d, ... (%s%d of them)",
+                        k->threads_per_row, fewer, k->tiles);
+}
+
 static const char *beside_columns_text(Emitter *e)
 {
     const Kernel *k = e->k;
     const int warps = warps_of_row(k);
-    const bool open = is_ragged(k) && k->remainder != TILES_FULL_CHECKED;
-    return arena_format(
-        e->arena, "%s%s, each with %d column%s%s%s%s", sharing_text(e),
-        warps > 1 ? arena_format(e->arena, " (%d lanes of each of %d warps)", k->lanes, warps) : "",
-        k->tiles, k->tiles > 1 ? "s" : "",
-        k->vec > 1 ? arena_format(e->arena, " of %d neighbouring rows", k->vec) : "",
-        k->tiles > 1 ? arena_format(e->arena, ", %d apart", k->threads_per_row) : "",
-        !open          ? ""
-        : k->tiles > 1 ? ", or one fewer"
-                       : ", or none");
+    const char *where =
+        warps > 1 ? arena_format(e->arena, " (%d lanes of each of %d warps)", k->lanes, warps) : "";
+    const char *rows =
+        k->vec > 1 ? arena_format(e->arena, "%d neighbouring rows", k->vec) : "one row";
+    return arena_format(e->arena, "%s%s; a thread has %s of %s", sharing_text(e), where,
+                        own_columns_text(e), rows);
 }
 
 static void put_beside_mapping(Emitter *e)

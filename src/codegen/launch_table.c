@@ -216,9 +216,9 @@ static void add_collapsed(Emitter *e, NameList *rows)
     if (!e->collapsed) return;
     if (counts_rows(e->k))
         *list_push(e->arena, rows) =
-            arena_format(e->arena, "rows: %s", product_text(e, e->collapsed));
+            arena_format(e->arena, "%ss: %s", e->row, product_text(e, e->collapsed));
     *list_push(e->arena, rows) = arena_format(
-        e->arena, "rows, numbered along %s, are evenly apart%s; %s is for others",
+        e->arena, "%ss, numbered along %s, are evenly apart%s; %s is for others", e->row,
         axes_text(e->arena, e->g, e->collapsed), dense_text(e), e->launch->strided.name);
 }
 

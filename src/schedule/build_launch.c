@@ -123,6 +123,7 @@ static void push(Scheduler *s, Args *args, ArgKind kind, int index, int axis, co
 /* The axes that an entry counts as one: rows that are evenly apart, columns side by side. */
 typedef struct {
     AxisSet rows, columns;
+    const char *row; /* what one of these rows is called */
 } Merged;
 
 /* A tensor's pointer and the strides of all its axes but the fastest, which is dense; merged
@@ -135,7 +136,7 @@ static void push_tensor(Scheduler *s, Args *args, int tensor, int phase, const c
     push(s, args, ARG_TENSOR, tensor, 0, name);
     args->data[args->count - 1].phase = phase;
     if (axes & collapsed && axes & ~collapsed)
-        push(s, args, ARG_ROW_STRIDE, tensor, 0, arena_format(s->arena, "%s_row", name));
+        push(s, args, ARG_ROW_STRIDE, tensor, 0, arena_format(s->arena, "%s_%s", name, merged.row));
     for (int i = 0; i < s->g->axis_count; i++) {
         bool fastest = axes >> i == 1;
         if ((axes & ~collapsed & ~dense) >> i & 1 && !fastest)
@@ -241,7 +242,7 @@ static void push_finish_loads(Scheduler *s, Args *args, const LaunchSlot *slots,
         if (load->slot >= 0)
             push(s, args, ARG_SLOT, load->slot, 0, slots[load->slot].name);
         else
-            push_tensor(s, args, load->tensor, 0, load->name, load->axes, (Merged){0, 0});
+            push_tensor(s, args, load->tensor, 0, load->name, load->axes, (Merged){0, 0, NULL});
     }
 }
 
@@ -288,7 +289,8 @@ static LaunchEntry list_args(Scheduler *s, Plan *plan, int kernel, const char *n
         if (used[i] || later[i]) push(s, &args, ARG_SCALAR, scalar, 0, s->g->params.data[i].name);
         scalar++;
     }
-    if (collapsed && counts_rows(k)) push(s, &args, ARG_ROWS, kernel, 0, "rows");
+    if (collapsed && counts_rows(k))
+        push(s, &args, ARG_ROWS, kernel, 0, k->beside ? "lines" : "rows");
     AxisSet sizes = sizes_used(s, slots, k, collapsed);
     if (finish) sizes |= sizes_used(s, slots, finish, 0);
     for (int i = 0; i < s->g->axis_count; i++)
@@ -468,11 +470,11 @@ void build_launch(Scheduler *s, Plan *plan)
             set_grid(s, k, kernels[i].grid);
         kernels[i].collapsed = collapses_rows(s, k) ? k->rows : 0;
         kernels[i].dense = k->dense | k->contiguous;
-        const Merged merged = {kernels[i].collapsed, kernels[i].dense};
+        const Merged merged = {kernels[i].collapsed, kernels[i].dense, k->beside ? "line" : "row"};
         kernels[i].entry = list_args(s, plan, i, k->name, merged);
         if (has_strided(&kernels[i])) {
             const char *name = kernel_name(s->arena, s->g, plan, i, true);
-            kernels[i].strided = list_args(s, plan, i, name, (Merged){0, 0});
+            kernels[i].strided = list_args(s, plan, i, name, (Merged){0, 0, NULL});
         }
     }
     l->kernels = kernels;

@@ -103,7 +103,7 @@ expect 0 'because columns lie between rows in memory$' explain unmasked.fuse --a
 expect 0 '^// .*, from nchw.fuse:2-4$' emit nchw.fuse --arch sm_90a
 echo 'graph line[N = 4](x : f32[N]) -> (y : f32[N]) { y = x }' >line.fuse
 expect 0 '^// .*, from line.fuse:1$' emit line.fuse --arch sm_90a
-expect 0 '^// columns  *32 threads a row (8 lanes of each of 4 warps), each with 6 columns of 4' emit "${channels[@]}"
+expect 0 '^// columns  *32 threads a row (8 lanes of each of 4 warps); a thread has columns thread_in_row,$' emit "${channels[@]}"
 expect 0 '512 threads a row, 8 elements a thread at a time' explain "$root"/examples/group_norm_bwd.fuse --arch sm_90a
 expect 0 'the row stays in registers' explain "$root"/examples/layernorm_bwd.fuse --schedule row
 expect 0 '_finish", "schedule": "finish", "ctas": 128, "threads": 1024, "stages": 1, "groups": 1, "rows": 1,' \

@@ -11,14 +11,14 @@
 //   x_mean_rest = where(abs(mean[C](x_centred)) < inf, mean[C](x_centred), 0.0)
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (ceil(S / 64), B)
+// grid           (ceil(S / 64), min(B, 65535))
 // block          256 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
-// rows           a CTA has 64 that are neighbours along S, from blockIdx.x * 64, in the [B]
-//                blockIdx.y, + gridDim.y, ...
-// columns        16 threads a row (4 lanes of each of 4 warps), each with 7 columns of 4
-//                neighbouring rows, 16 apart, or one fewer
+// rows           a CTA has 64 neighbours along S, from blockIdx.x * 64 on, of lines blockIdx.y, +
+//                gridDim.y, ...; a line is the rows of the same index along B
+// columns        16 threads a row (4 lanes of each of 4 warps); a thread has columns thread_in_row,
+//                + 16, ... (6 or 7 of them) of 4 neighbouring rows
 // arguments      x_B, x_C, y_B, y_C, rstd_B: strides, in elements
 extern "C" __global__ __launch_bounds__(256)
 void channels(
@@ -40,12 +40,12 @@ void channels(
     __shared__ float scratch[teams][2][8 * warps];
     int parity = 0;
 
-    const long long s_ = blockIdx.x * (long long)(teams * vec) + team * vec;
-    const int here = S - s_ < vec ? (int)(S - s_) : vec;    // rows that this thread has
+    const long long s = blockIdx.x * (long long)(teams * vec) + team * vec;
+    const int here = S - s < vec ? (int)(S - s) : vec;    // rows that this thread has
     #pragma unroll 1
-    for (long long row = blockIdx.y; row < B; row += gridDim.y) {
+    for (long long line = blockIdx.y; line < B; line += gridDim.y) {
         vector<bf16, vec> x_v[tiles];
-        load_span<step>(x_v, x + row * x_B + s_, x_C, first_column, C, here);
+        load_span<step>(x_v, x + line * x_B + s, x_C, first_column, C, here);
         float x_mean[vec] = {};
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
@@ -107,14 +107,14 @@ void channels(
                 const float x_centred = x_ - x_mean[i];
                 y_out[i] = (x_centred - x_mean_rest[i]) * rstd_[i] * gamma_ + beta_;
             }
-            store_some(y + row * y_B + col * y_C + s_, y_out, col < C ? here : 0);
+            store_some(y + line * y_B + col * y_C + s, y_out, col < C ? here : 0);
         }
         if (thread_in_row == 0) {
             float rstd_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++)
                 rstd_out[i] = rstd_[i];
-            store_some(&rstd[row * rstd_B + s_], rstd_out, here);
+            store_some(&rstd[line * rstd_B + s], rstd_out, here);
         }
     }
 }

@@ -129,7 +129,7 @@ void column_moments_finish(
     float *__restrict__ mu_value,
     float *__restrict__ mu_rest_value,
     float *__restrict__ number_2_value,
-    float *__restrict__ new_,
+    float *__restrict__ new2,
     float eps,
     long long M,
     int partials) {
@@ -162,7 +162,7 @@ void column_moments_finish(
         mu_value[col] = mu_;
         mu_rest_value[col] = fabsf(rest) < infinity() ? rest : 0.0f;
         number_2_value[col] = rsqrtf(variance + eps);
-        new_[col] = 0.9f * acc_ + 0.1f * mu_;
+        new2[col] = 0.9f * acc_ + 0.1f * mu_;
     }
 }
 

@@ -146,7 +146,7 @@ void adaln_bwd(
 //
 // launch         2 of 2; programmatic stream serialization is allowed: the kernel itself waits
 //                not after a launch of adaln_bwd that was `alone`: it has stored the results
-// grid           (ceil((B * C) / 32), 1)
+// grid           (ceil(B * C / 32), 1)
 // block          288 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 224 a thread

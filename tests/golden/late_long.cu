@@ -103,7 +103,7 @@ void mean_cross_entropy_2(
     vector<bf16, vec> x_v[tiles];
     load_row<step>(x_v, x + row * x_M, first_column, N);
     float m = -infinity();
-    float s_ = 0;
+    float s = 0;
     float row_sum = 0;    // sum[N](where(index(N) == label, x, 0.0))
     const int label_at = as_column(label_);
     if (thread_in_row == 0 && label_at >= 0 && label_at < N)
@@ -116,13 +116,13 @@ void mean_cross_entropy_2(
             const float x_ = x_v[t][i];
             m_of[i] = x_;
         }
-        online_add(m, s_, m_of);
+        online_add(m, s, m_of);
     }
-    row_reduce<threads>(scratch, parity, online_of(m, s_), sum_of(row_sum));
-    online_end(m, s_);
+    row_reduce<threads>(scratch, parity, online_of(m, s), sum_of(row_sum));
+    online_end(m, s);
 
-    const float inverse_s_ = quick_inverse(s_);
-    const float each = m + logf(s_) - row_sum;
+    const float inverse_s = quick_inverse(s);
+    const float each = m + logf(s) - row_sum;
     const Divisor widened_divisor = divisor((float)counted);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
@@ -132,7 +132,7 @@ void mean_cross_entropy_2(
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
             const float e = quick_exp(x_ - m);
-            dx_out[i] = (counts ? e * inverse_s_ - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
+            dx_out[i] = (counts ? e * inverse_s - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
         }
         store_vector(dx + row * dx_M, col, dx_out);
     }

@@ -86,8 +86,8 @@ void several_axes_strided(
     vector<bf16, vec> x_v[tiles];
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        const int col = first_column + t * step, s_ = col % S, c = col / S;
-        load_once(x_v[t], x + row * x_B + c * x_C + s_, 0, columns - col);
+        const int col = first_column + t * step, s = col % S, c = col / S;
+        load_once(x_v[t], x + row * x_B + c * x_C + s, 0, columns - col);
     }
     float row_mean = 0;    // mean[C, S](x)
     #pragma unroll
@@ -103,7 +103,7 @@ void several_axes_strided(
 
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        const int col = first_column + t * step, s_ = col % S, c = col / S;
+        const int col = first_column + t * step, s = col % S, c = col / S;
         const float gamma_ = gamma[c];
         float y_out[vec];
         #pragma unroll
@@ -111,6 +111,6 @@ void several_axes_strided(
             const float x_ = x_v[t][i];
             y_out[i] = (x_ - row_mean) * gamma_;
         }
-        store_vector(y + row * y_B + c * y_C + s_, 0, y_out);
+        store_vector(y + row * y_B + c * y_C + s, 0, y_out);
     }
 }

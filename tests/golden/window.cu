@@ -11,7 +11,7 @@
 //   e    = exp(s - m)
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (ceil((B * H * Q) / 8), 1)
+// grid           (ceil(B * H * Q / 8), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 255 a thread
@@ -51,7 +51,7 @@ void window_softmax(
     vector<bf16, vec> x_v[tiles];
     load_window<step>(x_v, x + b * x_B + h * x_H + q * x_Q, first_column, from, to);
     float row_max = -infinity();    // max[K](s)
-    float s_[tiles][vec];    // for later phases
+    float s[tiles][vec];    // for later phases
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;
@@ -59,9 +59,9 @@ void window_softmax(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
-            s_[t][i] = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
+            s[t][i] = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
             if (has_row) {
-                row_max = max_nan(row_max, s_[t][i]);
+                row_max = max_nan(row_max, s[t][i]);
             }
         }
     }
@@ -77,7 +77,7 @@ void window_softmax(
         if (col <= to && col + vec > from) {
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                e[t][i] = expf(s_[t][i] - m);
+                e[t][i] = expf(s[t][i] - m);
                 if (has_row) {
                     row_sum += e[t][i];
                 }
