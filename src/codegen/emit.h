@@ -112,7 +112,8 @@ typedef struct {
 
     /* The first and last column of a row's window; NULL: it begins or ends with the row. */
     const char *first, *last;
-    bool outside; /* an expression is for columns outside */
+    bool outside;           /* an expression is for columns outside */
+    bool explains_divisors; /* the text has said what a Divisor does */
 
     int ahead; /* vectors of each tensor that a pass over a streamed row loads before it computes */
     LIST(Carried) carried; /* with row pipelining */

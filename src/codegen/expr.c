@@ -48,7 +48,7 @@ static const char *narrow_text(Emitter *e, const NodeInfo *info)
     const char *x = expression(e, info->args[0], 0), *type = dtype_info[info->dtype].cuda;
     if (from->type == TYPE_F32) return arena_format(e->arena, "whole_as<%s>(%s)", type, x);
     if (from->type == TYPE_F64) return arena_format(e->arena, "as<%s>(whole(%s))", type, x);
-    return arena_format(e->arena, "as<%s>((long long)(%s))", type, x);
+    return arena_format(e->arena, "as<%s>(%s)", type, x);
 }
 
 static const char *cast_text(Emitter *e, Node n)

@@ -31,7 +31,13 @@ static void emit_divisor(Emitter *e, Node n)
     Node by = arg(e->g, n, 1);
     if (!divides_row(e, n) || e->divisors[by.id]) return;
     const char *name = name_after(e, by, "_divisor");
-    line(e->out, "const Divisor %s = divisor(%s);", name, expression(e, by, 0));
+    const char *what =
+        e->explains_divisors
+            ? ""
+            : arena_format(e->arena, "    // x / %s: a product with the inverse, corrected once",
+                           name);
+    line(e->out, "const Divisor %s = divisor(%s);%s", name, expression(e, by, 0), what);
+    e->explains_divisors = true;
     e->divisors[by.id] = name;
 }
 

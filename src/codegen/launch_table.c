@@ -154,19 +154,20 @@ static void put_shared_memory(Emitter *e)
                              : ""));
 }
 
-/* The registers that __launch_bounds__ leaves a thread: warps get them in steps of eight a
- * thread. */
+/* The registers that __launch_bounds__ leaves a thread, where they are fewer than a thread can have
+ * at most: warps get them in steps of eight a thread. */
 static void put_registers(Emitter *e)
 {
     enum { WARP = 32, UNIT = 8, MOST = 255 };
     const int ctas = e->k->wanted_ctas > 1 ? e->k->wanted_ctas : 1;
     const int threads = (e->launch->threads + WARP - 1) / WARP * WARP;
     const int share = e->plan->target.registers_per_sm / (threads * ctas) / UNIT * UNIT;
-    put_row(e, "registers",
-            arena_format(e->arena, "at most %d a thread%s", share < MOST ? share : MOST,
-                         ctas > 1 ? arena_format(e->arena, ", for %d CTAs an SM", ctas) : ""));
+    if (share < MOST)
+        put_row(e, "registers",
+                arena_format(e->arena, "at most %d a thread%s", share,
+                             ctas > 1 ? arena_format(e->arena, ", for %d CTAs an SM", ctas) : ""));
     if (e->k->registers)
-        put_row(e, "",
+        put_row(e, share < MOST ? "" : "registers",
                 arena_format(e->arena, "later %d in the copy warp, and %d in those that compute",
                              COPY_REGISTERS, e->k->registers));
 }

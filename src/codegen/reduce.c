@@ -210,7 +210,7 @@ const char *received_list(Emitter *e, int phase)
 static void emit_mean(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
-    const char *sum = node_name(e, n), *count = count_text(e, info->reduced);
+    const char *sum = node_name(e, n), *count = product_text(e, info->reduced);
     if (is_part(e, n))
         emit_over_parts(e, n, arena_format(e->arena, "/= %s;", count));
     else if (e->k->moments == MOMENTS_OF_THREADS && info->type == TYPE_F32)

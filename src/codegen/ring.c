@@ -328,7 +328,7 @@ void emit_ring(Emitter *e)
     else
         line(
             e->out,
-            "int stage = %d;    // the loop begins early, to fill the ring; the first row has stage 0",
+            "int stage = %d;    // passes before first_row only start copies: first_row's to stage 0, and so on",
             1 + e->k->lag);
 }
 
@@ -387,5 +387,5 @@ void emit_ring_step(Emitter *e, const char *row)
              ahead);
     else if (!e->k->kept)
         emit_first_landed(e, row);
-    if (own_scalars) line(e->out, "__syncwarp();    // those of this row have landed for all");
+    if (own_scalars) line(e->out, "__syncwarp();    // the row's scalars have landed for all");
 }

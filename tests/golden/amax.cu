@@ -129,7 +129,6 @@ void amax_finish(
 // grid           (ceil(M / 8), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 8, from (gridDim.x - 1 - blockIdx.x) * 8
 // columns        16 threads a row, each with 4 tiles of 8 adjacent columns, 128 apart
 // arguments      x_M, q_M: strides, in elements
@@ -156,7 +155,7 @@ void amax_2(
     const long long row = has_row ? cta_row + team : cta_row;
     vector<bf16, vec> x_v[tiles];
     load_row<step>(x_v, x + row * x_M, first_column, N);
-    const Divisor scale_divisor = divisor(scale);
+    const Divisor scale_divisor = divisor(scale);    // x / scale_divisor: a product with the inverse, corrected once
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;

@@ -13,7 +13,6 @@
 // block          128 threads
 // shared memory  0 bytes, dynamic
 //                16384 are faster in a grid of up to 512 CTAs
-// registers      at most 255 a thread
 // rows           a CTA has row blockIdx.x
 // columns        128 threads a row, each with 4 tiles of 8 adjacent columns, 1024 apart, the last
 //                not full

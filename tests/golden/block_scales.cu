@@ -79,7 +79,7 @@ void block_scales(
             }
         }
         row_reduce<threads>(scratch, parity, sum_of(row_mean));
-        row_mean /= (G * K);
+        row_mean /= G * K;
 
         const float rsqrt_value = rsqrtf(row_mean + 1e-06f);
         float part_max[tiles];    // max[K](abs(y))
@@ -105,7 +105,7 @@ void block_scales(
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step, k = col % K, g = col / K;
             const float scale_ = quotient(max_nan(part_max[t], 0.0001f), 448.0f);
-            const Divisor scale_divisor = divisor(scale_);
+            const Divisor scale_divisor = divisor(scale_);    // x / scale_divisor: a product with the inverse, corrected once
             float q_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
@@ -191,7 +191,7 @@ void block_scales_strided(
             }
         }
         row_reduce<threads>(scratch, parity, sum_of(row_mean));
-        row_mean /= (G * K);
+        row_mean /= G * K;
 
         const float rsqrt_value = rsqrtf(row_mean + 1e-06f);
         float part_max[tiles];    // max[K](abs(y))
@@ -217,7 +217,7 @@ void block_scales_strided(
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step, k = col % K, g = col / K;
             const float scale_ = quotient(max_nan(part_max[t], 0.0001f), 448.0f);
-            const Divisor scale_divisor = divisor(scale_);
+            const Divisor scale_divisor = divisor(scale_);    // x / scale_divisor: a product with the inverse, corrected once
             float q_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {

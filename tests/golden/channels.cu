@@ -14,7 +14,6 @@
 // grid           (ceil(S / 64), min(B, 65535))
 // block          256 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 64 neighbours along S, from blockIdx.x * 64 on, of lines blockIdx.y, +
 //                gridDim.y, ...; a line is the rows of the same index along B
 // columns        16 threads a row (4 lanes of each of 4 warps); a thread has columns thread_in_row,

@@ -45,7 +45,7 @@ void bias_grad(
         }
         fetch_commit();
     };
-    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
+    int stage = 1;    // passes before first_row only start copies: first_row's to stage 0, and so on
     #pragma unroll 1
     for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
         const Stage &current = ring[stage];
@@ -87,7 +87,6 @@ void bias_grad(
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 //                reserved only to keep a second CTA off the SM; 0 is correct too, but CTAs that
 //                start early then crowd on the first free SMs
-// registers      at most 255 a thread
 // rows           the partials of bias_grad, one from each CTA
 // columns        up to 8 for each CTA; 32 threads a column, which take its partials in turn
 // arguments      partials: min(ceil(M / 16), 132)

@@ -52,7 +52,7 @@ void column_moments(
         }
         fetch_commit();
     };
-    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
+    int stage = 1;    // passes before first_row only start copies: first_row's to stage 0, and so on
     #pragma unroll 1
     for (long long cta_row = first_row - row_step * (stages - 1); cta_row < M; cta_row += row_step) {
         const Stage &current = ring[stage];
@@ -175,7 +175,6 @@ void column_moments_finish(
 // grid           (ceil(M / 32), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 32, from (gridDim.x - 1 - blockIdx.x) * 32
 // columns        4 threads a row, each with 3 tiles of 8 adjacent columns, 32 apart
 // arguments      x_M, y_M: strides, in elements

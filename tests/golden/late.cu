@@ -74,7 +74,6 @@ void mean_cross_entropy(
 // grid           (ceil(M / 16), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 16, from blockIdx.x * 16
 // columns        8 threads a row, each with 10 tiles of 4 adjacent columns, 32 apart, the last not
 //                full
@@ -128,7 +127,7 @@ void mean_cross_entropy_2(
 
     const float inverse_s = quick_inverse(s);
     const float each = m + logf(s) - row_sum;
-    const Divisor widened_divisor = divisor((float)counted);
+    const Divisor widened_divisor = divisor((float)counted);    // x / widened_divisor: a product with the inverse, corrected once
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;

@@ -74,7 +74,6 @@ void mean_cross_entropy(
 // grid           (M, 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has row blockIdx.x
 // columns        128 threads a row, each with 8 tiles of 8 adjacent columns, 1024 apart
 // arguments      x_M, dx_M: strides, in elements
@@ -123,7 +122,7 @@ void mean_cross_entropy_2(
 
     const float inverse_s = quick_inverse(s);
     const float each = m + logf(s) - row_sum;
-    const Divisor widened_divisor = divisor((float)counted);
+    const Divisor widened_divisor = divisor((float)counted);    // x / widened_divisor: a product with the inverse, corrected once
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;

@@ -9,7 +9,6 @@
 // grid           (M, 1)
 // block          64 threads
 // shared memory  4160 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has row blockIdx.x
 // columns        64 threads a row, each with 16 columns, 64 apart
 // arguments      x_M, y_M: strides, in elements

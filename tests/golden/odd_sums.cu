@@ -54,7 +54,7 @@ void odd_sums(
         }
         fetch_commit();
     };
-    int stage = 1;    // the loop begins early, to fill the ring; the first row has stage 0
+    int stage = 1;    // passes before first_row only start copies: first_row's to stage 0, and so on
     #pragma unroll 1
     for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
         const Stage &current = ring[stage];

@@ -9,7 +9,6 @@
 // grid           (ceil(M / 32), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 32, from blockIdx.x * 32
 // columns        4 threads a row, each with 3 tiles of 8 adjacent columns, 32 apart
 // arguments      x_M, y_M: strides, in elements

@@ -9,7 +9,6 @@
 // grid           (ceil(B / 4), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 4, from blockIdx.x * 4
 // columns        32 threads a row, each with 4 tiles of 8 adjacent columns, 256 apart
 //                col counts C * S; a vector lies along S
@@ -46,7 +45,7 @@ void several_axes(
         }
     }
     lanes_reduce<threads_per_row>(sum_of(row_mean));
-    row_mean /= (C * S);
+    row_mean /= C * S;
 
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
@@ -99,7 +98,7 @@ void several_axes_strided(
         }
     }
     lanes_reduce<threads_per_row>(sum_of(row_mean));
-    row_mean /= (C * S);
+    row_mean /= C * S;
 
     #pragma unroll
     for (int t = 0; t < tiles; t++) {

@@ -13,7 +13,6 @@
 // grid           (ceil(T / 128), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 128, from blockIdx.x * 128
 // columns        one thread a row, each with 4 tiles of 4 adjacent columns, 4 apart
 //                col counts I * J; a vector lies along J
@@ -74,7 +73,7 @@ void small_matrix(
     float b[tiles][vec];    // for later phases
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        const Divisor total_divisor = divisor(part_sum[t] + 1e-06f);
+        const Divisor total_divisor = divisor(part_sum[t] + 1e-06f);    // x / total_divisor: a product with the inverse, corrected once
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             b[t][i] = a[t][i] / total_divisor;
@@ -158,7 +157,7 @@ void small_matrix_strided(
     float b[tiles][vec];    // for later phases
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
-        const Divisor total_divisor = divisor(part_sum[t] + 1e-06f);
+        const Divisor total_divisor = divisor(part_sum[t] + 1e-06f);    // x / total_divisor: a product with the inverse, corrected once
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             b[t][i] = a[t][i] / total_divisor;

@@ -295,7 +295,6 @@ DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" :::
 // grid           (ceil(M / 4), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 4, from blockIdx.x * 4
 // columns        32 threads a row, each with 4 tiles of 8 adjacent columns, 256 apart, the last not
 //                full

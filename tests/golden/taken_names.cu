@@ -12,7 +12,6 @@
 // grid           (M, 1)
 // block          64 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has row blockIdx.x
 // columns        64 threads a row, each with 8 tiles of 8 adjacent columns, 512 apart
 // arguments      t2_M, p_M: strides, in elements

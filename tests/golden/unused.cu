@@ -9,7 +9,6 @@
 // grid           (1, 1)
 // block          32 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           one
 // columns        32 threads a row, each with 4 adjacent columns, or none
 extern "C" __global__ __launch_bounds__(32)

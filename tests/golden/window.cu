@@ -14,7 +14,6 @@
 // grid           (ceil(B * H * Q / 8), 1)
 // block          128 threads
 // shared memory  0 bytes, dynamic
-// registers      at most 255 a thread
 // rows           a CTA has 8, from blockIdx.x * 8
 // columns        16 threads a row, each with 8 tiles of 8 adjacent columns, 128 apart
 // arguments      x_B, x_H, x_Q, y_B, y_H, y_Q: strides, in elements
@@ -93,7 +92,7 @@ void window_softmax(
     lanes_reduce<threads_per_row>(sum_of(row_sum));
 
     const float total = row_sum + expf(sink_ - m);
-    const Divisor total_divisor = divisor(total);
+    const Divisor total_divisor = divisor(total);    // x / total_divisor: a product with the inverse, corrected once
     const float y_outside = expf(-infinity() - m) / total_divisor;
     #pragma unroll
     for (int t = 0; t < tiles; t++) {

@@ -100,8 +100,8 @@ DEVICE void combine_slots(const S *&slots, Each<R, T, n> r)
 }
 
 //@ quotient
-// x / c for a constant c: by its inverse, and by what that leaves over, which makes the rounding a division's but for
-// results near the smallest numbers. Of 0, infinity and NaN nothing is left over.
+// x / c for a constant c: x times its inverse, and one Newton correction. Rounded like x / c, except where the result
+// is subnormal. 0, infinity and NaN need no correction.
 DEVICE float quotient(float x, float c)
 {
     const float inverse = 1 / c, about = x * inverse, size = fabsf(about);
@@ -109,11 +109,11 @@ DEVICE float quotient(float x, float c)
 }
 
 //@ Divisor divisor
-// What many numbers are divided by: x / divisor(c) is x / c by the inverse of c and by what that has too much, rounded as
-// a division but for numbers near the smallest. c and its inverse are scaled where one would be among those. x takes the
-// sign of c, for divided by a positive number 0 keeps its own.
+// A number c that many others are divided by: x / divisor(c) is x times the inverse of c, and one Newton correction.
+// Rounded like x / c, except where the result is subnormal. Where c or 1 / c is subnormal or nearly so, both c and x are
+// scaled. `scaled` is positive and `scale` has the sign of c, so that a zero gets the sign that x / c has.
 struct Divisor {
-    float scale, scaled, inverse;
+    float scale, scaled, inverse;    // of x and c; |c| times that; 1 / scaled
 };
 DEVICE Divisor divisor(float c)
 {
@@ -123,6 +123,6 @@ DEVICE Divisor divisor(float c)
 DEVICE float operator/(float x, Divisor by)
 {
     const float scaled = x * by.scale, about = scaled * by.inverse, over = fmaf(about, by.scaled, -scaled);
-    return fabsf(over) < infinity() ? fmaf(-over, by.inverse, about) : about;    // of infinity it is NaN
+    return fabsf(over) < infinity() ? fmaf(-over, by.inverse, about) : about;    // if x is infinite, over is NaN
 }
 
