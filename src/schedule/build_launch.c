@@ -6,6 +6,8 @@
 #include "base/prelude.h"
 #include "base/reserved.h"
 
+#include <ctype.h>
+
 typedef LIST(LaunchArg) Args;
 
 static void list_tensors(Scheduler *s, LaunchPlan *l)
@@ -37,18 +39,21 @@ static void list_tensors(Scheduler *s, LaunchPlan *l)
     l->scalar_count = scalars.count;
 }
 
+/* What an unnamed value is called: variance, mean, rsqrt, ..., else number. */
+static const char *unnamed_as(const Scheduler *s, Node n, bool squares)
+{
+    const char *text = op_info[node(s->g, n)->op].text;
+    if (is_variance(s->a, n) && !squares) return "variance";
+    return isalpha((unsigned char)*text) && node(s->g, n)->op != OP_WHERE ? text : "number";
+}
+
 static const char *slot_name(Scheduler *s, const Slot *slot, int index)
 {
     const Node mean = s->a->centres[slot->node.id];
     const bool squares = slot->partial && mean.id; /* named after the mean */
     const char *name = node(s->g, squares ? mean : slot->node)->name;
     if (!name)
-        name =
-            arena_format(s->arena, "%s_%d",
-                         is_variance(s->a, slot->node) && !squares ? "variance"
-                         : is_reduction(s->g, slot->node) ? op_info[node(s->g, slot->node)->op].text
-                                                          : "number",
-                         index);
+        name = arena_format(s->arena, "%s_%d", unnamed_as(s, slot->node, squares), index);
     return arena_format(s->arena, "%s%s_%s", name,
                         slot->shift ? "_shift"
                         : squares   ? "_squares"

@@ -1,7 +1,8 @@
 /* schedule/cut.c: cuts the graph into kernels. A reduction over exactly the columns happens inside
  * a row; every other reduction needs all CTAs to finish, so its users live in a later kernel, of a
- * higher level (schedule/levels.c). Between kernels only reduction results cross, the cheapest
- * values there are; everything else is recomputed from the inputs. */
+ * higher level (schedule/levels.c). Between kernels only reduction results cross, and
+ * what is made of them alone (schedule/finished.c), the cheapest values there are; everything else is
+ * recomputed from the inputs. */
 #include "schedule/internal.h"
 
 #include <string.h>
@@ -236,7 +237,9 @@ static int request_slot(Scheduler *s, Node n)
         *list_push(s->arena, &s->slots) = (Slot){.node = n};
         AxisSet rows = node(s->g, n)->axes & s->a->rows;
         if (s->finished[n.id].id) return s->slot_of[n.id]; /* the finish kernel is yet to come */
-        if (!is_reduction(s->g, n))
+        if (s->left_by[n.id].id)
+            add_store(s, reduction_kernel(s, s->left_by[n.id]), n, -1, -1, s->slot_of[n.id]);
+        else if (!is_reduction(s->g, n))
             add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1,
                       s->slot_of[n.id]);
         else if (reduction_way(s, n) == BY_ROW)
@@ -250,6 +253,7 @@ static bool is_loaded(const Scheduler *s, const Kernel *k, Node n)
     if (is_reduction(s->g, n)) return !computes(s, k, n);
     if (node(s->g, n)->op == OP_PARAM) return is_tensor(s->g, n);
     if (s->passed[n.id]) return true;
+    if (s->left_by[n.id].id && !computes(s, k, s->left_by[n.id])) return true;
     return s->crosses[n.id] && !computes_rows(s, k);
 }
 
@@ -409,6 +413,7 @@ static void cut(Scheduler *s, bool late)
     place_roots(s);
     if ((s->problem = find_crowd(s))) return;
     if (late) find_homes(s);
+    find_left(s);
     int top = 0;
     for (int i = 0; i < s->kernels.count; i++)
         if (s->kernels.data[i].level > top) top = s->kernels.data[i].level;

@@ -1,6 +1,10 @@
-/* schedule/finished.c: which values a finish kernel computes: those that depend only on its own sums,
- * earlier sums, column vectors and numbers, and have the axes of its sums. It stores the outputs
- * among them, and those that other kernels need, so each is computed once. */
+/* schedule/finished.c: which values are computed where the reductions end that they are made of, and
+ * not again by each kernel that needs them. They depend only on reductions of one kernel, earlier
+ * ones, column vectors and numbers, and have the axes of those reductions.
+ *
+ *   sums over rows         the finish kernel stores the outputs among them, and those that others need
+ *   reductions in rows     their kernel stores those that others need, which do not reduce the rows
+ *                          themselves */
 #include "schedule/internal.h"
 
 typedef LIST(Node) NodeList;
@@ -16,7 +20,7 @@ static bool is_accumulated(const Scheduler *s, Node n)
     return way == BY_RIDING || way == BY_COLUMN;
 }
 
-/* Whether one kernel accumulates both, and one adds their partials. */
+/* Whether one kernel computes both; of sums over rows, whether one adds their partials too. */
 static bool end_together(const Scheduler *s, Node a, Node b)
 {
     const NodeInfo *one = node(s->g, a), *other = node(s->g, b);
@@ -42,8 +46,9 @@ static uint32_t join(const Scheduler *s, uint32_t a, uint32_t b)
     return s->home[a] > s->home[b] ? a : s->home[a] < s->home[b] ? b : MIXED;
 }
 
-/* By node id. */
-static uint32_t *find_sums(const Scheduler *s)
+/* By node id, of sums over rows, or of reductions in rows. Those of the other kind, and any other
+ * reduction, have kernels of their own: `in_rows`: these are read, where they are there in time. */
+static uint32_t *find_sums(const Scheduler *s, bool in_rows)
 {
     const Graph *g = s->g;
     uint32_t *of = NEW_ARRAY(s->arena, uint32_t, g->nodes.count);
@@ -52,15 +57,23 @@ static uint32_t *find_sums(const Scheduler *s)
         const Node n = {(uint32_t)i};
         if (!s->live[i]) continue;
         if (is_reduction(g, n)) {
-            of[i] = is_accumulated(s, n) ? find_first(s, &firsts, n) : MIXED;
+            const bool own = in_rows ? reduction_way(s, n) == BY_ROW : is_accumulated(s, n);
+            of[i] = own ? find_first(s, &firsts, n) : in_rows ? NO_SUMS : MIXED;
             continue;
         }
         for (int k = 0; k < op_info[node(g, n)->op].arity; k++)
             of[i] = join(s, of[i], of[arg(g, n, k).id]);
-        const bool is_made = of[i] != NO_SUMS && of[i] != MIXED;
-        if (is_made && node(g, n)->axes != node(g, (Node){of[i]})->axes) of[i] = MIXED;
+        if (of[i] == NO_SUMS || of[i] == MIXED) continue;
+        const bool late = in_rows && s->level[i] > s->home[of[i]];
+        if (late || node(g, n)->axes != node(g, (Node){of[i]})->axes) of[i] = MIXED;
     }
     return of;
+}
+
+/* Whether a value is no reduction, and made of those of one kernel. */
+static bool is_made(const Graph *g, const uint32_t *of, int value)
+{
+    return of[value] != NO_SUMS && of[value] != MIXED && !is_reduction(g, (Node){(uint32_t)value});
 }
 
 /* Whether computing a value again, where it is used, would take a costly operation, or several
@@ -93,10 +106,11 @@ static Effort find_effort(const Scheduler *s, const uint32_t *of)
 }
 
 /* Marks the values that other kernels take from memory: where that saves them something. */
-static void find_passed(Scheduler *s, const uint32_t *of)
+static bool *find_passed(const Scheduler *s, const uint32_t *of)
 {
     const Graph *g = s->g;
     const Effort effort = find_effort(s, of);
+    bool *passed = NEW_ARRAY(s->arena, bool, g->nodes.count);
     bool *used = NEW_ARRAY(s->arena, bool, g->nodes.count); /* by those other kernels */
     for (int i = 1; i < g->nodes.count; i++) {
         const Node n = {(uint32_t)i};
@@ -106,21 +120,29 @@ static void find_passed(Scheduler *s, const uint32_t *of)
         }
     }
     for (int i = 1; i < g->nodes.count; i++) {
-        if (!used[i] || !s->finished[i].id || g->nodes.data[i].type == TYPE_BOOL) continue;
+        if (!used[i] || !is_made(g, of, i) || g->nodes.data[i].type == TYPE_BOOL) continue;
         const uint32_t leaf = effort.leaf[i];
-        s->passed[i] = effort.costly[i] || leaf == MIXED || !used[leaf];
+        passed[i] = effort.costly[i] || leaf == MIXED || !used[leaf];
     }
+    return passed;
 }
 
 void find_finished(Scheduler *s)
 {
-    const uint32_t *of = find_sums(s);
+    const uint32_t *of = find_sums(s, false);
     s->finished = NEW_ARRAY(s->arena, Node, s->g->nodes.count);
-    s->passed = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
     for (int i = 1; i < s->g->nodes.count; i++)
-        if (of[i] != NO_SUMS && of[i] != MIXED && !is_reduction(s->g, (Node){(uint32_t)i}))
-            s->finished[i] = (Node){of[i]};
-    find_passed(s, of);
+        if (is_made(s->g, of, i)) s->finished[i] = (Node){of[i]};
+    s->passed = find_passed(s, of);
+}
+
+void find_left(Scheduler *s)
+{
+    const uint32_t *of = find_sums(s, true);
+    const bool *passed = find_passed(s, of);
+    s->left_by = NEW_ARRAY(s->arena, Node, s->g->nodes.count);
+    for (int i = 1; i < s->g->nodes.count; i++)
+        if (passed[i]) s->left_by[i] = (Node){of[i]};
 }
 
 /* Whether a finish kernel, whose sums end with `own`, loads a value. */

@@ -67,6 +67,8 @@ typedef struct {
     Node *finished; /* of what is made of sums over rows alone: the first of the sums that end with
                        them; 0: it is made of others: finished.c */
     bool *passed;   /* which of these values other kernels read */
+    Node *left_by;  /* of what is made of reductions in rows alone, and worth storing: one of those,
+                       whose kernel leaves it for kernels that do not compute them; else 0 */
     int *slot_of;   /* the slot with the value, -1: none */
     int *first_output; /* the outputs of each node, in order; -1: none */
 
@@ -122,6 +124,7 @@ void find_reductions_apart(Scheduler *s);
 bool leaves_apart(const Scheduler *s, Node n, Node user);
 void find_levels(Scheduler *s, bool late);
 void find_finished(Scheduler *s); /* once homes are known: see Scheduler.finished */
+void find_left(Scheduler *s);     /* once they are final: see Scheduler.left_by */
 void find_finish_contents(Scheduler *s, int kernel);
 void add_load(Scheduler *s, int kernel, Node n);
 static inline bool is_tensor(const Graph *g, Node n)

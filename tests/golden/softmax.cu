@@ -7,6 +7,14 @@
 // constants that C has no literal for
 DEVICE float infinity() { return __int_as_float(0x7f800000); }
 
+// 1 / x in one instruction, 2 units of 2^-24 off; where it is below 2^-126, 0
+DEVICE float quick_inverse(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
 // NaN if either operand is (fminf and fmaxf would drop it)
 DEVICE float max_nan(float a, float b)
 {
@@ -207,14 +215,6 @@ DEVICE float exp2_flush(float x)
 {
     float r;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-    return r;
-}
-
-// 1 / x in one instruction, 2 units of 2^-24 off; where it is below 2^-126, 0
-DEVICE float quick_inverse(float x)
-{
-    float r;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
 

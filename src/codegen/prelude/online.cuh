@@ -8,15 +8,6 @@ DEVICE float exp2_flush(float x)
     return r;
 }
 
-//@ quick_inverse
-// 1 / x in one instruction, 2 units of 2^-24 off; where it is below 2^-126, 0
-DEVICE float quick_inverse(float x)
-{
-    float r;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-    return r;
-}
-
 //@ quick_exp
 // exp of a rounded difference, as exact as the difference is: it loses 9 + 2.4 |x| in units of 2^-24.
 // The square of exp(x / 2) is right below 2^-126 too.
