@@ -155,6 +155,8 @@ const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet 
 /* ---- expressions ---- */
 /* A node as a C expression, parenthesized if it binds less tightly than `precedence`. */
 const char *expression(Emitter *e, Node n, int precedence);
+/* Whether elements are multiplied by 1 / n where the program divides them by it. */
+bool is_inverted(const Emitter *e, Node n);
 /* `value`, of compute type `type`, as what the store of a `dtype` takes (its compute type). */
 const char *store_value(Emitter *e, const char *value, Type type, DType dtype);
 /* Whether an element's place in a tensor with these axes follows from its column. */

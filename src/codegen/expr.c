@@ -256,6 +256,19 @@ static bool is_log2_alone(const Emitter *e, Node n)
     return node(e->g, n)->op == OP_LOG2 && node(e->g, n)->type == TYPE_F32 && !e->local[n.id];
 }
 
+bool is_inverted(const Emitter *e, Node n)
+{
+    const InnerReduction *r = inner_of(e->k, n);
+    return r && r->inverse;
+}
+
+/* Of a sum; where a thread has several, each is inverted where it is needed. */
+static const char *inverse_text(Emitter *e, Node sum)
+{
+    const char *known = e->inverses[sum.id];
+    return known ? known : arena_format(e->arena, "quick_inverse(%s)", expression(e, sum, 0));
+}
+
 static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);
@@ -321,10 +334,10 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             info->type == TYPE_F32)
             return arena_format(e->arena, "%s / %s", expression(e, info->args[0], *precedence),
                                 e->divisors[info->args[1].id]);
-        if (!e->inverses[info->args[1].id] || !is_column_value(e, n)) break;
+        if (!is_inverted(e, info->args[1]) || !is_column_value(e, n)) break;
         return arena_format(e->arena, "%s * %s",
                             expression(e, info->args[0], op_info[OP_MUL].precedence),
-                            e->inverses[info->args[1].id]);
+                            inverse_text(e, info->args[1]));
     default:
         if (compares_place(e, n)) return place_text(e, n);
         break;

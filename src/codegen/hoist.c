@@ -16,7 +16,7 @@ static bool divides_row(const Emitter *e, Node n)
     Op op = node(e->g, by)->op;
     bool fixed =
         op == OP_CONST || (op == OP_CONVERT && node(e->g, node(e->g, by)->args[0])->op == OP_SIZE);
-    return !fixed && !e->inverses[by.id] && !divides_by_constant(e, n);
+    return !fixed && !is_inverted(e, by) && !divides_by_constant(e, n);
 }
 
 /* Kernels with sums over rows gain more from threads that stay in step than from fewer

@@ -10,7 +10,7 @@ static void emit_inverses(Emitter *e, int phase)
 {
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
-        if (!r->inverse || r->phase + 1 != phase) continue;
+        if (!r->inverse || r->phase + 1 != phase || *subscript(e, r->node)) continue;
         const char *name = node_name(e, r->node);
         const char *inverse = unique_name(e, arena_format(e->arena, "inverse_%s", name));
         line(e->out, "const float %s = quick_inverse(%s);", inverse, name);

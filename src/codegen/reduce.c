@@ -15,7 +15,7 @@ void mark_paired_terms(Emitter *e)
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *r = &e->k->inner[i];
         bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
-        if (softmax) e->paired_terms[arg(e->g, r->node, 0).id] = true;
+        if (softmax || r->about.id) e->paired_terms[arg(e->g, r->node, 0).id] = true;
     }
 }
 

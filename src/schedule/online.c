@@ -24,7 +24,10 @@
  *                 ends of f32's range.
  *
  * The terms are computed once more for the result: at four instructions each that costs
- * less than the registers that would keep them. */
+ * less than the registers that would keep them.
+ *
+ * A maximum of part of a row, or of rows that are neighbours in memory, is found before its sum.
+ * The exponential and the division are cheaper there, too. */
 #include "schedule/internal.h"
 
 /* A mean and its squares have a shift besides, and count theirs, but where all threads have as
@@ -91,11 +94,16 @@ void pair_reductions(const Scheduler *s, Kernel *k)
             continue;
         }
         const InnerReduction *found = partner.id ? inner_of(k, partner) : NULL;
-        if (!found || found->sum.id) continue; /* a second sum waits for the result */
-        if (s->a->beside || reduces_part(s->g, k, r->node)) continue;
+        if (!found) continue;
+        /* a sum of exponentials is at least 1; the inverse of squares may be out of range */
+        const bool exponentials = node(s->g, partner)->op == OP_MAX_OVER;
+        r->inverse = exponentials && divides[r->node.id];
+        /* a second sum waits for the result */
+        if (found->sum.id || s->a->beside || reduces_part(s->g, k, r->node)) {
+            r->about = exponentials ? partner : (Node){0};
+            continue;
+        }
         r->partner = partner;
         k->inner[found - k->inner].sum = r->node;
-        /* a sum of exponentials is at least 1; the inverse of squares may be out of range */
-        r->inverse = node(s->g, partner)->op == OP_MAX_OVER && divides[r->node.id];
     }
 }
