@@ -166,6 +166,14 @@ Coords enter_column(Emitter *e, const char *column)
     return outside;
 }
 
+Coords enter_only_column(Emitter *e)
+{
+    if (is_dense(e->k) || e->gathers) return enter_column(e, "col");
+    const Coords outside = keep_coords(e);
+    if (e->k->columns && !has_several_columns(e->k)) e->coords[fastest_column(e->k)] = "col";
+    return outside;
+}
+
 Coords enter_vector(Emitter *e)
 {
     if (is_dense(e->k) || e->gathers) return enter_column(e, "(col + i)");

@@ -148,6 +148,9 @@ typedef struct {
 } Coords;
 Coords enter_vector(Emitter *e);
 Coords enter_column(Emitter *e, const char *column); /* ... or of one column, an expression */
+/* ... or of `col`, which a loop counts by ones: a tile's are at `col + i`; several axes each have a
+ * coordinate that is made of it. */
+Coords enter_only_column(Emitter *e);
 void leave_vector(Emitter *e, const Coords *outside);
 /* A function of a column, `at`, that gives where its element is. */
 const char *place_function(Emitter *e, const char *pointer, int tensor, AxisSet axes);
@@ -225,7 +228,7 @@ void emit_two_values(Emitter *e, const bool *needed); /* before a vector's eleme
 void forget_two_values(Emitter *e);
 const char *choose_value(Emitter *e, const Load *load); /* an element's; NULL: it is read itself */
 /* codegen/scattered.c: a tile's vector, from and to wherever its elements are. */
-void emit_gather(Emitter *e, const Load *load, const char *tile);
+void emit_gather(Emitter *e, const Load *load, const char *into);
 void emit_scatter(Emitter *e, const Store *store);
 const char *vector_type(Emitter *e, DType dtype);
 void emit_resident_loads(Emitter *e, int phase, bool hoisted);

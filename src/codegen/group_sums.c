@@ -82,15 +82,10 @@ static void emit_column_results(Emitter *e)
 /* Behind the last part of a group: its results. Threads add sums that other threads have stored. */
 static void emit_group_end(Emitter *e)
 {
-    /* A single axis is counted by `col`, not by a tile's `col + i`; of several, each has a
-     * coordinate made from `col`. */
-    const char **only =
-        has_several_columns(e->k) || !e->k->columns ? NULL : &e->coords[fastest_column(e->k)];
-    const char *in_tile = only ? *only : NULL;
+    const Coords in_tile = enter_only_column(e);
     line(e->out, "__syncthreads();    // all of them are there");
-    if (only) *only = "col";
     emit_column_results(e);
-    if (only) *only = in_tile;
+    leave_vector(e, &in_tile);
     /* Teams and warps that meet have their barrier there, before they leave other sums. */
     bool meets = e->k->teams > 1 || (e->k->inner_count && e->k->threads_per_row > 32);
     if (!meets) line(e->out, "__syncthreads();    // nobody replaces them before");

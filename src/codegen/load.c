@@ -65,7 +65,7 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
             continue;
         if (has_one_stride(e->k) || (is_in_line(e, load->axes) && !e->gathers)) continue;
         if (e->gathers)
-            emit_gather(e, load, "[t]");
+            emit_gather(e, load, arena_format(e->arena, "%s_v[t]", load->name));
         else if (e->k->beside)
             line(e->out, "load_some(%s_v[t], %s, %s);", load->name, load_address(e, load),
                  limit_text(e, load->axes));

@@ -65,18 +65,22 @@ static void emit_fetched_tiles(Emitter *e, const char *into, const Places *place
     Text *kernel = open_body(e);
     for (int i = 0; i < places->count; i++) {
         const Load *load = places->data[i];
-        if (load->access == ACCESS_VECTOR && !is_in_line(e, load->axes))
-            line(e->out, "fetch_vector(%s.%s[t][threadIdx.x], %s, %s);", into, load->name,
-                 load_address(e, load), limit_text(e, load->axes));
+        const char *slot = arena_format(e->arena, "%s.%s[t][threadIdx.x]", into, load->name);
+        if (load->access != ACCESS_VECTOR) continue;
+        if (e->gathers)
+            emit_gather(e, load, slot);
+        else if (!is_in_line(e, load->axes))
+            line(e->out, "fetch_vector(%s, %s, %s);", slot, load_address(e, load),
+                 limit_text(e, load->axes));
     }
     const Text *fetches = close_body(e, kernel);
-    if (fetches->length) emit_tiles(e, fetches, "#pragma unroll");
+    if (fetches->length) emit_tiles(e, fetches, e->gathers ? "#pragma unroll 1" : "#pragma unroll");
 }
 
 static void emit_fetches(Emitter *e, const char *into, bool hoisted)
 {
     Places places = list_places(e, hoisted);
-    if (has_several_columns(e->k)) emit_fetched_tiles(e, into, &places);
+    if (has_several_columns(e->k) || e->gathers) emit_fetched_tiles(e, into, &places);
     for (int i = 0; i < places.count; i++) {
         const Load *load = places.data[i];
         if (load->access == ACCESS_ROW)
@@ -85,7 +89,7 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
         else if (is_lined_up(e->k, load))
             line(e->out, "fetch_lines<%s, vec>(%s.%s, %s, %s);", team_threads(e), into,
                  line_aligned_row(e, load), slice_address(e, load), own_columns(e));
-        else if (is_in_line(e, load->axes))
+        else if (is_in_line(e, load->axes) && !e->gathers)
             line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
     }
 }

@@ -2,9 +2,9 @@
  * them apart: a vector's elements are read and stored one by one. */
 #include "codegen/emit.h"
 
-void emit_gather(Emitter *e, const Load *load, const char *tile)
+void emit_gather(Emitter *e, const Load *load, const char *into)
 {
-    line(e->out, "gather(%s_v%s, col, %s, %s);", load->name, tile, e->end,
+    line(e->out, "gather(%s, col, %s, %s);", into, e->end,
          place_function(e, load_pointer(e, load), load->tensor, load->axes));
 }
 

@@ -442,7 +442,8 @@ bool fit_schedule(Scheduler *s, Kernel *k)
     k->residency = residency_of(f);
     if (k->residency != ROWS_IN_REGISTERS && !has_parts(s->g, k)) k->keeps = NULL;
     const bool walked = is_streamed(k) && f->cluster == 1;
-    k->dense = k->residency == ROWS_IN_REGISTERS || walked ? find_dense(s, k) : 0;
+    const bool own = f->family != FAMILY_WARP_SPECIALIZED && !f->bulk && !f->blocks && !f->refill;
+    k->dense = own && (!is_streamed(k) || walked) ? find_dense(s, k) : 0;
     set_threads(s, k);
     k->contiguous = 0;
     k->contiguous = find_contiguous(s, k);

@@ -84,9 +84,7 @@ static AxisSet merge_columns(const Scheduler *s, const Kernel *k)
 /* The columns that are taken for one, where vectors then are wider. */
 AxisSet find_dense(const Scheduler *s, const Kernel *k)
 {
-    if (!has_several_column_axes(k) || k->beside || k->kept || k->accumulator_count ||
-        has_parts(s->g, k))
-        return 0;
+    if (!has_several_column_axes(k) || k->beside || has_parts(s->g, k)) return 0;
     Kernel one = *k, several = *k;
     one.dense = merge_columns(s, k);
     several.dense = 0;
