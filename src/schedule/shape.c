@@ -105,7 +105,7 @@ AxisSet find_contiguous(const Scheduler *s, const Kernel *k)
     static const double LEAST_SHARE = 0.05; /* of a thread's instructions */
     const bool several =
         has_several_columns(k) && !k->dense && axes_within(k->columns, s->a->fixed);
-    const bool may = several && !k->beside && !k->kept && are_neighbours(k);
+    const bool may = several && !k->beside && are_neighbours(k);
     return may && share_of_places(s, k) >= LEAST_SHARE ? k->columns : 0;
 }
 
