@@ -97,10 +97,10 @@ void column_moments(
 }
 
 // column_moments_finish (finish), from column_moments.fuse:2-15
-//   mu_rest_value  = where(abs(mean[M](x_centred)) < inf, mean[M](x_centred), 0.0)
-//   number_2_value = rsqrt(mean[M](x_centred * x_centred) + eps)
-//   new            = 0.9 * acc + 0.1 * mu
-//   mu             = mean[M](x), from the partials
+//   mu_rest_value = where(abs(mean[M](x_centred)) < inf, mean[M](x_centred), 0.0)
+//   rsqrt_2_value = rsqrt(mean[M](x_centred * x_centred) + eps)
+//   new           = 0.9 * acc + 0.1 * mu
+//   mu            = mean[M](x), from the partials
 //   mu_squares_partial = mean[M](x_centred * x_centred), from the partials
 //
 // launch         2 of 3; programmatic stream serialization is allowed: the kernel itself waits
@@ -118,7 +118,7 @@ void column_moments(
 //                mu_squares_partial: f32[C] for each CTA of column_moments
 //                mu_value: f32[C]
 //                mu_rest_value: f32[C]
-//                number_2_value: f32[C]
+//                rsqrt_2_value: f32[C]
 extern "C" __global__ __launch_bounds__(1024)
 void column_moments_finish(
     const float *__restrict__ acc,
@@ -128,7 +128,7 @@ void column_moments_finish(
     float *__restrict__ mu,
     float *__restrict__ mu_value,
     float *__restrict__ mu_rest_value,
-    float *__restrict__ number_2_value,
+    float *__restrict__ rsqrt_2_value,
     float *__restrict__ new2,
     float eps,
     long long M,
@@ -161,7 +161,7 @@ void column_moments_finish(
         mu[col] = mu_;
         mu_value[col] = mu_;
         mu_rest_value[col] = fabsf(rest) < infinity() ? rest : 0.0f;
-        number_2_value[col] = rsqrtf(variance + eps);
+        rsqrt_2_value[col] = rsqrtf(variance + eps);
         new2[col] = 0.9f * acc_ + 0.1f * mu_;
     }
 }
@@ -181,14 +181,14 @@ void column_moments_finish(
 // workspace      mu_value: f32[C], mean[M](x)
 //                mu_rest_value: f32[C], where(abs(mean[M](x_centred)) < inf, mean[M](x_centred),
 //                0.0)
-//                number_2_value: f32[C], rsqrt(mean[M](x_centred * x_centred) + eps)
+//                rsqrt_2_value: f32[C], rsqrt(mean[M](x_centred * x_centred) + eps)
 extern "C" __global__ __launch_bounds__(128)
 void column_moments_2(
     const bf16 *__restrict__ x, long long x_M,
     const float *__restrict__ gamma,
     const float *__restrict__ mu_value,
     const float *__restrict__ mu_rest_value,
-    const float *__restrict__ number_2_value,
+    const float *__restrict__ rsqrt_2_value,
     bf16 *__restrict__ y, long long y_M,
     long long M) {
     constexpr int C = 96;
@@ -215,8 +215,8 @@ void column_moments_2(
         load(mu_value_v, mu_value, col, C);
         vector<float, vec> mu_rest_value_v;
         load(mu_rest_value_v, mu_rest_value, col, C);
-        vector<float, vec> number_2_value_v;
-        load(number_2_value_v, number_2_value, col, C);
+        vector<float, vec> rsqrt_2_value_v;
+        load(rsqrt_2_value_v, rsqrt_2_value, col, C);
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
@@ -225,7 +225,7 @@ void column_moments_2(
             const float mu = mu_value_v[i];
             const float x_centred = x_ - mu;
             const float mu_rest = mu_rest_value_v[i];
-            const float rsqrt_value = number_2_value_v[i];
+            const float rsqrt_value = rsqrt_2_value_v[i];
             y_out[i] = (x_centred - mu_rest) * rsqrt_value * gamma_;
         }
         if (has_row)
