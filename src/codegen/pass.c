@@ -116,8 +116,7 @@ void emit_tile_loads(const Pass *pass)
         }
         if (!e->ahead) line(e->out, "%s %s_v;", vector_type(e, load->dtype), load->name);
         if (e->gathers) {
-            emit_gather(e, load,
-                        arena_format(e->arena, e->ahead ? "%s_v[t]" : "%s_v", load->name));
+            emit_gather(e, load, arena_format(e->arena, e->ahead ? "%s_v[t]" : "%s_v", load->name));
             continue;
         }
         const char *use = cache_use(pass, load), *from = load_address(e, load),

@@ -52,8 +52,7 @@ static const char *slot_name(Scheduler *s, const Slot *slot, int index)
     const Node mean = s->a->centres[slot->node.id];
     const bool squares = slot->partial && mean.id; /* named after the mean */
     const char *name = node(s->g, squares ? mean : slot->node)->name;
-    if (!name)
-        name = arena_format(s->arena, "%s_%d", unnamed_as(s, slot->node, squares), index);
+    if (!name) name = arena_format(s->arena, "%s_%d", unnamed_as(s, slot->node, squares), index);
     return arena_format(s->arena, "%s%s_%s", name,
                         slot->shift ? "_shift"
                         : squares   ? "_squares"

@@ -188,12 +188,26 @@ double share_of_places(const Scheduler *s, const Kernel *k)
     return places / (places + s->target->operation * element_operations(s, k) * k->vec);
 }
 
-/* The same, and those with which a row's threads meet and go to the next row, however few elements
- * each has. */
+/* Instructions with which a thread adds what teams have of its columns at the end of a group's part;
+ * its share of one of the part's rows. */
+static double part_end(const Kernel *k)
+{
+    static const double SUM = 3, MOMENTS = 28;
+    double values = 0;
+    if (!k->kept || !k->part_rows) return 0;
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (k->accumulators[i].per_column && !k->accumulators[i].mean.id)
+            values += k->accumulators[i].squares.id ? MOMENTS : SUM;
+    return values * k->tiles * k->vec * k->teams / k->part_rows;
+}
+
+/* Instructions of a thread for a row, with those by which a row's threads meet and go to the next
+ * row, however few elements each has. */
 static double row_instructions(const Scheduler *s, const Kernel *k)
 {
     static const double LAG = 1.7; /* meetings that two rows at once are worth */
-    return thread_instructions(s, k) + s->target->meeting * (k->phases - 1 + LAG * k->lag);
+    return thread_instructions(s, k) + part_end(k) +
+           s->target->meeting * (k->phases - 1 + LAG * k->lag);
 }
 
 /* Column vectors that a later phase reads from memory, when it comes to them or a tile ahead. */
