@@ -244,7 +244,6 @@ static void make_arrays(Emitter *e)
     e->places = NEW_ARRAY(e->arena, const char *, count);
     e->users = NEW_ARRAY(e->arena, int, count);
     e->serves = NEW_ARRAY(e->arena, bool, count);
-    e->paired_terms = NEW_ARRAY(e->arena, bool, count);
     e->breaks = NEW_ARRAY(e->arena, bool, count);
     e->bits = NEW_ARRAY(e->arena, int, count);
 }
@@ -294,7 +293,6 @@ static void print_kernel(Emitter *e)
 {
     name_all(e);
     count_users(e);
-    mark_paired_terms(e);
     break_lines(e);
     emit_comment(e);
     if (e->k->clears >= 0)

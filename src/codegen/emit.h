@@ -105,7 +105,6 @@ typedef struct {
     int *users;         /* how many times this kernel mentions it */
     bool *local;        /* a variable of its name is in scope */
     bool *serves;       /* a row's value that is computed once for all elements which use it */
-    bool *paired_terms; /* what a sum adds that is found together with a maximum */
     bool *breaks;       /* it would make a line too long, and gets one of its own */
     int *bits;          /* magnitude_bits() of codegen/expr.c, of the first bits_known nodes */
     uint32_t bits_known;
@@ -300,7 +299,6 @@ void emit_row_accumulators(Emitter *e, int phase);
 void emit_row_stores(Emitter *e, int phase);
 /* Reductions that are computed together with another: schedule/online.c. */
 const InnerReduction *paired_sum(const Emitter *e, Node partner);          /* NULL: none */
-void mark_paired_terms(Emitter *e);                                        /* exp(x - maximum) */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable); /* sum_of(c1) */
 /* Of x - mean: what is subtracted beside the mean, or NULL; the one row value that it is multiplied
  * by wherever it is used, or 0; its product with that. */

@@ -304,7 +304,8 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
     }
     case OP_CAST: *precedence = info->dtype == DTYPE_BOOL ? 9 : 15; return cast_text(e, n);
     case OP_EXP:
-        if (e->paired_terms[n.id]) return fill_pattern(e, n, "quick_exp($0)");
+        if (info->type == TYPE_F32 && node(e->g, info->args[0])->op == OP_SUB)
+            return fill_pattern(e, n, "quick_exp($0)"); /* as exact as the difference is */
         break;
     case OP_MUL:
         for (int k = 0; k < 2; k++)

@@ -10,15 +10,6 @@ const InnerReduction *paired_sum(const Emitter *e, Node partner)
     return r && r->sum.id ? inner_of(e->k, r->sum) : NULL;
 }
 
-void mark_paired_terms(Emitter *e)
-{
-    for (int i = 0; i < e->k->inner_count; i++) {
-        const InnerReduction *r = &e->k->inner[i];
-        bool softmax = node(e->g, r->partner)->op == OP_MAX_OVER;
-        if (softmax || r->about.id) e->paired_terms[arg(e->g, r->node, 0).id] = true;
-    }
-}
-
 bool is_part(const Emitter *e, Node n)
 {
     return is_reduction(e->g, n) && inner_of(e->k, n) && reduces_part(e->g, e->k, n);

@@ -154,8 +154,6 @@ typedef struct {
     int phase;
     Node partner;       /* the maximum or mean that it is accumulated together with:
                            schedule/online.c; 0: by itself */
-    Node about;         /* the maximum, found before it, about which its terms are exponentials: of
-                           those that are accumulated by themselves; 0: it is no such sum */
     Node sum;           /* the first of which it is the partner itself; 0: of none */
     Node rest;          /* of a mean: what its f32 lacks; 0: nobody needs it */
     bool lacking;       /* it is what the f32 of its partner lacks */

@@ -18,7 +18,7 @@
  *                 a thread's own tiles, of which a row on chip has few. A streamed row has
  *                 many, so there a step is 1 or more: what has made many is next to nothing.
  *   exp(x - max)  2^((x - max) log2 e) by the instruction: 3.4 d + 9. 4 E has 4 d for the
- *                 subtraction and 16 for exp.
+ *                 subtraction and 16 for exp. So it is with every difference: exp(a - b).
  *   e / sum       e * (1 / sum), with the instruction for 1 / x: 3. 4 E has 4. The sum lies
  *                 between 1 and the number of columns or is NaN, so nothing is lost to the
  *                 ends of f32's range.
@@ -26,8 +26,8 @@
  * The terms are computed once more for the result: at four instructions each that costs
  * less than the registers that would keep them.
  *
- * A maximum of part of a row, or of rows that are neighbours in memory, is found before its sum.
- * The exponential and the division are cheaper there, too. */
+ * A maximum of part of a row, or of rows that are neighbours in memory, is found before its sum;
+ * the exponentials and the division are as cheap there. */
 #include "schedule/internal.h"
 
 /* A mean and its squares have a shift besides, and count theirs, but where all threads have as
@@ -98,11 +98,8 @@ void pair_reductions(const Scheduler *s, Kernel *k)
         /* a sum of exponentials is at least 1; the inverse of squares may be out of range */
         const bool exponentials = node(s->g, partner)->op == OP_MAX_OVER;
         r->inverse = exponentials && divides[r->node.id];
-        /* a second sum waits for the result */
-        if (found->sum.id || s->a->beside || reduces_part(s->g, k, r->node)) {
-            r->about = exponentials ? partner : (Node){0};
-            continue;
-        }
+        if (found->sum.id) continue; /* a second sum waits for the result */
+        if (s->a->beside || reduces_part(s->g, k, r->node)) continue;
         r->partner = partner;
         k->inner[found - k->inner].sum = r->node;
     }

@@ -69,14 +69,14 @@ void window_softmax(
     const float m = max_nan(row_max, sink_);
     float row_sum = 0;    // sum[K](e)
     float e[tiles][vec];    // for later phases
-    const float e_outside = expf(-infinity() - m);
+    const float e_outside = quick_exp(-infinity() - m);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;
         if (col <= to && col + vec > from) {
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                e[t][i] = expf(s[t][i] - m);
+                e[t][i] = quick_exp(s[t][i] - m);
                 if (has_row) {
                     row_sum += e[t][i];
                 }
@@ -91,9 +91,9 @@ void window_softmax(
     }
     lanes_reduce<threads_per_row>(sum_of(row_sum));
 
-    const float total = row_sum + expf(sink_ - m);
+    const float total = row_sum + quick_exp(sink_ - m);
     const Divisor total_divisor = divisor(total);    // x / total_divisor: a product with the inverse, corrected once
-    const float y_outside = expf(-infinity() - m) / total_divisor;
+    const float y_outside = quick_exp(-infinity() - m) / total_divisor;
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;
