@@ -102,7 +102,7 @@ void channels(
             float y_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                const float x_ = widen_again(x_v[t], i);
+                const float x_ = widen_anew(x_v[t], i);
                 const float x_centred = x_ - x_mean[i];
                 y_out[i] = (x_centred - x_mean_rest[i]) * rstd_[i] * gamma_ + beta_;
             }

@@ -202,6 +202,9 @@ template <int n> static inline float widen_once(const vector<f16, n> &v, int i) 
 //@ widen_again
 template <int n> static inline float widen_again(const vector<bf16, n> &v, int i) { return v[i]; }
 
+//@ widen_anew
+template <int n> static inline float widen_anew(const vector<bf16, n> &v, int i) { return v[i]; }
+
 //@ widen_by_cvt
 static inline float widen_by_cvt(bf16 x) { return x; }
 

@@ -372,6 +372,19 @@ template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
     return r;
 }
 
+//@ widen_anew
+// The same by other instructions again, for every other phase: of two that are alike ptxas would keep all that follows.
+template <int n> DEVICE float widen_anew(const vector<bf16, n> &v, int i)
+{
+    const unsigned pair = ((const unsigned *)&v)[i / 2];
+    float r;
+    if (i % 2 == 0)
+        asm("prmt.b32 %0, 0, %1, 0x5400;" : "=f"(r) : "r"(pair));
+    else
+        asm("prmt.b32 %0, 0, %1, 0x7600;" : "=f"(r) : "r"(pair));
+    return r;
+}
+
 //@ widen_half_again
 // An f16 of a vector widened, and widened anew wherever this is written: only a conversion can, so of a word that the
 // compiler cannot know to be the same, by an xor with 0, for grids are of height 1 where rows are whole.
