@@ -189,6 +189,11 @@ list_cases() {
     for size in "" "B=300 C=64 H=7 W=7" "B=33 C=5 W=2" "B=33 --stride x=140,22,3,1" "B=33 --stride y=147,24,3,1 --offset a=1"; do
         echo "tests/cases/dense_columns.fuse $size"
     done
+    for size in "" "M=5000" "M=5000 --stride x=150,25,1" "M=777 H=64 D=12 --offset dy=1" "M=777 --stride dx=150,23,1 --stride w=21,1"; do echo "tests/cases/dense_sums.fuse $size"; done
+    for size in "C=10" "C=20 S=1000" "C=40" "B=300 S=37 C=10" "B=3 S=100 C=20 --stride x=66000,672,21,1" "B=3 S=100 C=10 --offset x=1"; do
+        echo "examples/group_norm_nhwc_silu.fuse $size"
+        echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse $size"
+    done
     for size in "B=128 C=100 H=14 W=14" "C=100 --stride x=4000,40,6,1" "H=28 W=28 --offset x=1"; do echo "tests/cases/dense_pixels.fuse $size"; done
     for size in "N=64 G=8 C=16 H=14 W=14" "N=64 G=8 C=16 H=7 W=7" "N=30 --stride x=130,50,15,7,1" "N=40 --stride dx=90,42,14,7,1"; do
         echo "tests/cases/dense_pixels_bwd.fuse $size"

@@ -52,7 +52,11 @@ const char *signature_text(Emitter *e)
     Text *text = text_new(e->arena);
     const LaunchKernel *launch = e->launch;
     const LaunchEntry *entry = e->entry;
-    const char *ctas = e->k->wanted_ctas ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
+    /* gathers element by element want the registers more than the CTAs, where CTAs do not wait for
+     * each other */
+    const bool free = e->gathers && !is_grouped(e->k);
+    const char *ctas =
+        e->k->wanted_ctas && !free ? arena_format(e->arena, ", %d", e->k->wanted_ctas) : "";
     const char *cluster =
         names_cluster(e) ? arena_format(e->arena, "__cluster_dims__(%d, 1, 1) ", launch->cluster)
                          : "";

@@ -19,6 +19,16 @@ static bool has_other_columns(const Scheduler *s, Node n)
            left < (reduced & -reduced);
 }
 
+/* Whether its kernel leaves it for others, or what is made of it. */
+static bool is_left(const Scheduler *s, Node n)
+{
+    if (s->slot_of[n.id] >= 0) return true;
+    for (int i = 1; i < s->g->nodes.count; i++)
+        if (s->slot_of[i] >= 0 && s->left_by[i].id && end_together(s, n, s->left_by[i]))
+            return true;
+    return false;
+}
+
 static const char RIDES[] = " complete only when every CTA has added its rows";
 
 static const char *cut_text(Arena *arena, const char *names, const char *reason)
@@ -40,7 +50,7 @@ void explain_cuts(Scheduler *s, Plan *plan)
         Node n = {(uint32_t)i};
         if (!s->live[i] || !is_reduction(s->g, n)) continue;
         const Way way = reduction_way(s, n);
-        if (way == BY_ROW && !(s->apart[i] && s->slot_of[i] >= 0)) continue;
+        if (way == BY_ROW && !(s->apart[i] && is_left(s, n))) continue;
         const char *reason = why[way];
         if (adds_long_rows(s, n) && s->apart_sums)
             reason = ": adds one number of each row, and rows are long, so in a separate kernel";

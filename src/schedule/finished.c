@@ -20,8 +20,7 @@ static bool is_accumulated(const Scheduler *s, Node n)
     return way == BY_RIDING || way == BY_COLUMN;
 }
 
-/* Whether one kernel computes both; of sums over rows, whether one adds their partials too. */
-static bool end_together(const Scheduler *s, Node a, Node b)
+bool end_together(const Scheduler *s, Node a, Node b)
 {
     const NodeInfo *one = node(s->g, a), *other = node(s->g, b);
     AxisSet differ = node(s->g, one->args[0])->axes ^ node(s->g, other->args[0])->axes;

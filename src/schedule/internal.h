@@ -123,6 +123,8 @@ void find_reductions_apart(Scheduler *s);
 /* Whether what has more rows than `n` takes from the workspace what n is made of. */
 bool leaves_apart(const Scheduler *s, Node n, Node user);
 void find_levels(Scheduler *s, bool late);
+/* Whether one kernel computes both; of sums over rows, whether one adds their partials too. */
+bool end_together(const Scheduler *s, Node a, Node b);
 void find_finished(Scheduler *s); /* once homes are known: see Scheduler.finished */
 void find_left(Scheduler *s);     /* once they are final: see Scheduler.left_by */
 void find_finish_contents(Scheduler *s, int kernel);
