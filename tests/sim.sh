@@ -117,10 +117,10 @@ list_types() {
         echo "tests/cases/dense_columns.fuse $size"
     done
     for size in "" "H=14 W=14" "--stride x=200,40,6,1" "H=4 W=5 --stride y=120,24,6,1" "--offset x=1" "--schedule row:reads=2" "B=40 --stride x=200,40,6,1 --schedule row:reads=2"; do echo "tests/cases/dense_pixels.fuse $size"; done
-    for size in "" "--stride x=150,25,1" "--stride dx=150,23,1 --offset dy=1" "H=8 --stride x=200,25,1 --schedule grid-stride:stages=3" "M=177 H=64 D=12"; do echo "tests/cases/dense_sums.fuse $size --sms 1"; done
-    for size in "" "--stride x=6000,55,11,1" "B=40 S=9 --stride y=500,55,11,1 --offset x=1"; do
-        echo "examples/group_norm_nhwc_silu.fuse B=3 S=100 G=5 C=10 $size --sms 2"
-        echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse B=3 S=100 G=5 C=10 ${size//y=/dx=} --sms 2"
+    for size in "" "--stride x=150,25,1" "--stride dx=150,23,1 --offset dy=1" "H=8 --stride x=200,25,1 --schedule grid-stride:stages=3" "M=177 H=64 D=12"; do echo "tests/cases/dense_sums.fuse --sms 1 $size"; done
+    for size in "B=3 S=100" "B=3 S=100 --stride x=6000,55,11,1" "B=40 S=9 --stride y=500,55,11,1 --offset x=1"; do
+        echo "examples/group_norm_nhwc_silu.fuse G=5 C=10 $size --sms 2"
+        echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse G=5 C=10 ${size//y=/dx=} --sms 2"
     done
     # as many neighbouring rows as the threads of a row have columns at a time
     for size in "C=16 S=8" "C=128 S=64" "C=512 S=64"; do echo "examples/layernorm_channels.fuse B=2 $size"; done
