@@ -286,7 +286,7 @@ static void declare_scratch(Emitter *e)
     int values = most_exchanged(e->g, k);
     if (k->beside) {
         if (!values || warps_of_row(k) == 1) return;
-        line(e->out, "__shared__ %s scratch[teams][2][%d * warps];",
+        line(e->out, "__shared__ %s scratch[2][%d * warps][teams];",
              exchanges_wide(e->g, k) ? "double" : "float", values);
         line(e->out, "int parity = 0;");
         return;

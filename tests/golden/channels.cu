@@ -36,7 +36,7 @@ void channels(
     const int team = threadIdx.x / (32 * warps) * (32 / lanes) + threadIdx.x % 32 / lanes;
     const int thread_in_row = threadIdx.x / 32 % warps * lanes + threadIdx.x % lanes;
     const int first_column = thread_in_row;
-    __shared__ float scratch[teams][2][8 * warps];
+    __shared__ float scratch[2][8 * warps][teams];
     int parity = 0;
 
     const long long s = blockIdx.x * (long long)(teams * vec) + team * vec;

@@ -57,15 +57,15 @@ DEVICE void put_slot(S *&slot, bool writes, R<T> r)
 }
 
 //@ combine_slots
-// every thread adds the values in `count` slots in the same order
-template <int count, class S, template <class> class R, class T>
+// every thread adds the values in `count` slots, which are `apart`, in the same order
+template <int count, int apart = 1, class S, template <class> class R, class T>
 DEVICE void combine_slots(const S *&slots, R<T> r)
 {
     r.value = *(const T *)slots;
     #pragma unroll
     for (int w = 1; w < count; w++)
-        r.value = R<T>::combine(r.value, *(const T *)(slots + w));
-    slots += count;
+        r.value = R<T>::combine(r.value, *(const T *)(slots + w * apart));
+    slots += count * apart;
 }
 
 //@ Each each_of
@@ -91,12 +91,12 @@ DEVICE void put_slot(S *&slot, bool writes, Each<R, T, n> r)
 }
 
 //@ Each+combine_slots
-template <int count, class S, template <class> class R, class T, int n>
+template <int count, int apart = 1, class S, template <class> class R, class T, int n>
 DEVICE void combine_slots(const S *&slots, Each<R, T, n> r)
 {
     #pragma unroll
     for (int i = 0; i < n; i++)
-        combine_slots<count>(slots, R<T>{r.values[i]});
+        combine_slots<count, apart>(slots, R<T>{r.values[i]});
 }
 
 //@ quotient

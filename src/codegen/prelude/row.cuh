@@ -79,15 +79,16 @@ DEVICE void blocks_reduce(S (&scratch)[teams][2][slots], int &parity, R... r)
 }
 
 //@ span_reduce
-// over a row's threads, which are `lanes` neighbouring lanes in each of `warps` neighbouring warps; `team` counts the rows
-template <int lanes, int warps, class S, int teams, int slots, class... R>
-DEVICE void span_reduce(S (&scratch)[teams][2][slots], int &parity, int team, R... r)
+// over a row's threads, which are `lanes` neighbouring lanes in each of `warps` neighbouring warps; `team` counts the rows,
+// whose slots are in different banks
+template <int lanes, int warps, class S, int slots, int teams, class... R>
+DEVICE void span_reduce(S (&scratch)[2][slots][teams], int &parity, int team, R... r)
 {
-    S *slot = scratch[team][parity] + threadIdx.x / 32 % warps;
-    const S *all = scratch[team][parity];
+    S *slot = &scratch[parity][threadIdx.x / 32 % warps][team];
+    const S *all = &scratch[parity][0][team];
     (lane_reduce<lanes>(r), ...);
-    (put_slot<warps>(slot, threadIdx.x % lanes == 0, r), ...);
+    (put_slot<warps * teams>(slot, threadIdx.x % lanes == 0, r), ...);
     __syncthreads();
-    (combine_slots<warps>(all, r), ...);
+    (combine_slots<warps, teams>(all, r), ...);
     parity ^= 1;
 }
