@@ -296,8 +296,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     times[BOUND_BY_L2] = (part->read + part->scattered + shared + part->again) / rate * slower;
     double compute = row_instructions(s, k) * parts * kernel_threads(k) / (rows * t->lane_rate),
            warps = (double)ctas * kernel_threads(k) / WARP;
-    const double busy = t->busy_warps * (k->beside ? t->busier : 1);
-    times[BOUND_BY_INSTRUCTIONS] = compute * norm(1, busy / warps);
+    times[BOUND_BY_INSTRUCTIONS] = compute * norm(1, t->busy_warps / warps);
     times[BOUND_BY_WAITS] =
         waiting_time(s, k, times[BOUND_BY_MEMORY] * rows / parts) * parts / ((double)ctas * rows) +
         starts;

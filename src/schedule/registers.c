@@ -105,13 +105,14 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
 }
 
 /* Of vectors of neighbouring rows: a register or two for each element, as it is kept and as it
- * is computed with, and one for each column's sum. */
+ * is computed with, and one for each column's sum. CTAs that share out all rows keep where they are. */
 static double beside_registers(const Scheduler *s, const Kernel *k, double of_element,
                                double of_sum)
 {
-    static const double BASE = 22, SINGLE = 1.4;
+    static const double BASE = 22, SHARE = 18, SINGLE = 1.4;
     const double elements = k->vec * k->tiles * row_inputs(k) * (k->vec == 1 ? SINGLE : 1);
-    return BASE + of_element * elements + of_sum * accumulator_registers(s, k) * k->tiles;
+    return BASE + (is_persistent(k) ? SHARE : 0) + of_element * elements +
+           of_sum * accumulator_registers(s, k) * k->tiles;
 }
 
 /* Where later phases need more than one costly value of each element of a row in registers,
