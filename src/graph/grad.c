@@ -310,10 +310,23 @@ static const char *list_chosen(Arena *arena, const char *list, const char *name)
     return *list ? arena_format(arena, "%s, %s", list, name) : name;
 }
 
+static void list_outputs(const Grad *s, const GradRequest *request, Gradient *result)
+{
+    for (int i = 0; i < s->forward->outputs.count; i++) {
+        const Output *o = &s->forward->outputs.data[i];
+        if (!dtype_is_float(o->dtype)) continue;
+        const char **list = s->of[i] ? &result->of : &result->left_out;
+        *list = list_chosen(s->arena, *list, o->name);
+        if (!request->of)
+            result->all =
+                *result->all ? arena_format(s->arena, "%s,%s", result->all, o->name) : o->name;
+    }
+}
+
 Gradient grad(Arena *arena, Diagnostics *d, const Graph *g, GradRequest *request)
 {
     Grad s = {.arena = arena, .d = d, .forward = g};
-    Gradient result = {.of = "", .wrt = "", .saved = ""};
+    Gradient result = {.of = "", .wrt = "", .left_out = "", .all = "", .saved = ""};
     choose_outputs(&s, request);
     choose_inputs(&s, request);
     copy_forward(&s);
@@ -325,8 +338,7 @@ Gradient grad(Arena *arena, Diagnostics *d, const Graph *g, GradRequest *request
     walk_back(&s);
     const bool *saved = choose_saved(&s, request, &result);
     result.graph = finish_graph(&s, saved);
-    for (int i = 0; i < g->outputs.count; i++)
-        if (s.of[i]) result.of = list_chosen(arena, result.of, g->outputs.data[i].name);
+    list_outputs(&s, request, &result);
     for (int i = 0; i < g->params.count; i++)
         if (s.wrt[i]) result.wrt = list_chosen(arena, result.wrt, g->params.data[i].name);
     for (int i = 0; i < g->outputs.count; i++)

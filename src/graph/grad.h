@@ -17,6 +17,8 @@ typedef struct {
 typedef struct {
     Graph *graph;         /* NAME_bwd; only bound nodes have names, each its own */
     const char *of, *wrt; /* as it was chosen */
+    const char *left_out; /* outputs of floats that are not differentiated; "" if there are none */
+    const char *all;      /* all outputs of floats; "" if the request chose among them */
     const char *saved;    /* "" if nothing is */
     bool chose_saved;     /* by "auto" */
     bool has_choice;      /* some forward output could have been saved */
@@ -32,8 +34,8 @@ bool *find_statistics(Arena *arena, const Graph *g);
 /* "d" and the name, with a number behind it where an input of `g` has that name. */
 const char *gradient_name(Arena *arena, const Graph *g, const char *name);
 
-/* A gradient as a .fuse file (graph/print_fuse.c), with a comment that says of what it is and what
- * is saved. */
+/* A gradient as a .fuse file (graph/print_fuse.c), with a comment that says of what it is, what it
+ * leaves out and what is saved. */
 void print_gradient(Text *out, const Graph *forward, const Gradient *gradient);
 
 #endif

@@ -157,6 +157,21 @@ static void put_comment(Text *out, const char *text)
     text_print(out, "\n");
 }
 
+/* "# Not differentiated: mean, rstd (statistics). --of y,mean,rstd differentiates them as well." */
+static void describe_left_out(Text *out, const Gradient *result)
+{
+    Arena *arena = out->arena;
+    const bool several = strchr(result->left_out, ',') != NULL;
+    if (!*result->left_out) return;
+    put_comment(out, !*result->all
+                         ? arena_format(arena, "Not differentiated: %s.", result->left_out)
+                         : arena_format(arena,
+                                        "Not differentiated: %s (%s). --of %s differentiates %s "
+                                        "as well.",
+                                        result->left_out, several ? "statistics" : "a statistic",
+                                        result->all, several ? "them" : "it"));
+}
+
 /* "# Backward pass of layernorm: the gradient of y with respect to x, gamma, beta." */
 static void describe(Text *out, const Graph *forward, const Gradient *result)
 {
@@ -165,6 +180,7 @@ static void describe(Text *out, const Graph *forward, const Gradient *result)
     put_comment(out,
                 arena_format(arena, "Backward pass of %s: the gradient%s of %s with respect to %s.",
                              forward->name, several ? "s" : "", result->of, result->wrt));
+    describe_left_out(out, result);
     if (*result->saved)
         put_comment(out,
                     arena_format(arena, "Saved by the forward pass%s: %s.",

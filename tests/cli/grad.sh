@@ -46,6 +46,10 @@ END
 expect 0 'graph ln_bwd\[' grad ln.fuse
 also 'mean  *: f32\[M\]'
 also 'dgamma : bf16\[N\]'
+expect 0 '^# Not differentiated: mean, rstd (statistics). --of y,mean,rstd differentiates them' grad ln.fuse
+expect 0 '^# Not differentiated: mean.$' grad ln.fuse --of y,rstd
+expect 0 '' grad ln.fuse --of y,mean,rstd
+grep -q 'Not differentiated' stdout && fail 'all outputs are differentiated'
 expect 0 'Saved by the forward pass: rstd' grad ln.fuse --save rstd
 expect 0 '' grad ln.fuse --save none
 grep -q 'mean *:' stdout && fail 'something is saved by --save none'
