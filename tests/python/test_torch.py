@@ -70,6 +70,18 @@ def test_names_and_scalars(layer_norm, tensors):
     assert layer_norm.__name__ == "layernorm" and "gamma : f32[N]" in layer_norm.__doc__
 
 
+def test_docstring_names_outputs_without_gradient(layer_norm):
+    assert layer_norm.__doc__.endswith("\nWithout gradient: mean, rstd.")
+    quantized = fusec.torch.op(EXAMPLES / "rmsnorm_quantized.fuse")
+    assert quantized.__doc__.endswith("\nWithout gradient: scale.")
+    whole = fusec.torch.op(quantized.program, backward=quantized.program.grad(of=["q", "scale"]))
+    assert "Without gradient" not in whole.__doc__
+    only = fusec.torch.op(EXAMPLES / "layernorm.fuse", outputs=["y"])
+    assert "Without gradient" not in only.__doc__
+    counts = fusec.torch.op("graph g[M, N](x : f32[M, N]) -> (y : f32[M, N], i : i32[N]) { y = x * x  i = index(N) }")
+    assert "Without gradient" not in counts.__doc__
+
+
 def test_views_and_odd_gradients(layer_norm, tensors):
     x, gamma, beta = tensors
     for view in (x[:, 1:], x[::2], x[:, ::2], x.transpose(0, 1), x[0], x[:, :0], x[:1].expand(4, 3, 64)):

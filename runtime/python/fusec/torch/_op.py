@@ -466,7 +466,7 @@ def op(program: Source, backward: Source | None = None, *, graph: str | None = N
         shard_rules()
     call = cast(Any, front(declared, raw, pair, ways, refusal))
     call.__name__ = call.__qualname__ = declared.name
-    call.__doc__ = describe(declared, wanted)
+    call.__doc__ = describe(declared, wanted, pair.constant if pair else ())
     call.program, call.graph, call.kernels = forward, declared, kernels
     call.operator = ways[0] if ways else raw
     call.backward_operator = pair.backward if pair else None
@@ -494,7 +494,8 @@ def find_backward(forward: Program, graph: Graph, backward: Source | None, name:
     return join(graph, program, program.graph()), ""
 
 
-def describe(graph: Graph, wanted: Sequence[int]) -> str:
+def describe(graph: Graph, wanted: Sequence[int], constant: Sequence[int]) -> str:
+    """The docstring of an operator. `constant`: the outputs that the backward pass does not differentiate."""
     def tensor(t: Any) -> str:
         return f"{t.name} : {written(graph, t)}"
 
@@ -502,6 +503,8 @@ def describe(graph: Graph, wanted: Sequence[int]) -> str:
     lines += [f"    {tensor(t)}" for t in graph.inputs]
     lines += [f"    {s.name} : {s.dtype}" + (f" = {s.default:g}" if s.default is not None else "") for s in graph.scalars]
     lines += ["", "Returns " + ", ".join(tensor(graph.outputs[i]) for i in wanted) + "."]
+    if without := [graph.outputs[i].name for i in constant if DTYPES[graph.outputs[i].dtype].is_floating_point]:
+        lines.append("Without gradient: " + ", ".join(without) + ".")
     return "\n".join(lines)
 
 
