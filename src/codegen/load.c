@@ -42,10 +42,18 @@ const char *tile_loader(const Emitter *e, const Load *load)
     return varies_by_row(e, load) ? "load_once" : "load";
 }
 
+/* The phase before which a row's elements are read. A row that is alone waits for memory once, for
+ * what later phases need as well. */
+static int phase_of_reading(const Emitter *e, const Load *load)
+{
+    const bool alone = e->k->family == FAMILY_ROW && !is_persistent(e->k) && !e->k->window;
+    return alone && varies_by_row(e, load) ? 0 : load->first_phase;
+}
+
 static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool hoisted)
 {
     return is_resident(load) && is_hoisted(load) == hoisted && !is_prefetched(e, load) &&
-           (hoisted || load->first_phase == phase);
+           (hoisted || phase_of_reading(e, load) == phase);
 }
 
 /* Whether columns that have rows beside them are of one axis. */
