@@ -104,7 +104,8 @@ static bool find_apart(const Scheduler *s, Walk walk, bool *apart)
         for (int k = 0; !ends && k < op_info[node(g, n)->op].arity; k++)
             more[i] |= more[arg(g, n, k).id];
         bool own = rows_of(s, n) == rows || s->home[i] < walk.level;
-        if (!needed[i] || !more[i] || own || apart[i] || !is_in_row(s, n)) continue;
+        if (!needed[i] || own || apart[i] || !is_in_row(s, n)) continue;
+        if (!more[i] && rows_of(s, arg(s->g, n, 0)) == rows) continue;
         apart[i] = found = true;
     }
     return found;
