@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SEEDS = 3, MESSAGE = 4096, SECONDS = 30, MOST_MUTANTS = 4096, LINE = 256 };
+enum { SEEDS = 3, MESSAGE = 4096, SECONDS = 60, MOST_MUTANTS = 4096, LINE = 256 };
 
 /* `find` becomes `put`; with `put` NULL the whole statement that begins so goes. */
 typedef struct {
