@@ -375,6 +375,18 @@ static void emit_window_tile(const Pass *pass)
     close_scope(e, scope);
 }
 
+/* A phase may only store what its row or a part of it has once. */
+static void emit_elements(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    Text *kernel = open_body(e);
+    emit_element(pass);
+    const Text *body = close_body(e, kernel);
+    if (!body->length) return;
+    line(e->out, "#pragma unroll");
+    block (e->out, "for (int i = 0; i < vec; i++)") text_put(e->out, body->data, body->length);
+}
+
 static void emit_tile(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -391,8 +403,7 @@ static void emit_tile(const Pass *pass)
     emit_pair_vectors(pass);
     declare_taken_vectors(pass);
     if (!e->ahead) declare_vector_sums(pass);
-    line(e->out, "#pragma unroll");
-    block (e->out, "for (int i = 0; i < vec; i++)") emit_element(pass);
+    emit_elements(pass);
     emit_pair_adds(pass);
     emit_taken_vectors(pass);
     if (!e->ahead) emit_vector_sums(pass);

@@ -2,7 +2,8 @@
  * sum over x [M, N] that values along [M, K] need. Suppose that kernel would have to read more than
  * its own elements for the reduction. It would read them again for each row, so instead a kernel
  * that walks the reduction's own rows computes it and stores it in the workspace. If the kernel has
- * all operands anyway, it computes the reduction itself: another kernel would only read more. */
+ * all operands anyway, it computes the reduction itself: another kernel would only read a tensor
+ * more. But what other kernels leave is little, and reducing it again for each row takes longer. */
 #include "schedule/internal.h"
 
 static AxisSet rows_of(const Scheduler *s, Node n)
@@ -88,7 +89,8 @@ static bool find_apart(const Scheduler *s, Walk walk, bool *apart)
     const AxisSet rows = walk.rows;
     bool found = false;
     bool *needed = NEW_ARRAY(s->arena, bool, g->nodes.count),
-         *more = NEW_ARRAY(s->arena, bool, g->nodes.count);
+         *more = NEW_ARRAY(s->arena, bool, g->nodes.count),
+         *reads = NEW_ARRAY(s->arena, bool, g->nodes.count); /* tensors */
     mark_roots(s, walk, needed);
     for (int i = g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
@@ -99,13 +101,18 @@ static bool find_apart(const Scheduler *s, Walk walk, bool *apart)
         Node n = {(uint32_t)i};
         if (!s->live[i]) continue;
         more[i] = is_source(s, n) && !needed[i];
+        reads[i] = is_source(s, n) && node(g, n)->op == OP_PARAM;
         bool ends =
             is_source(s, n) || (is_reduction(g, n) && (!is_in_row(s, n) || place_of_pick(s, n).id));
-        for (int k = 0; !ends && k < op_info[node(g, n)->op].arity; k++)
+        for (int k = 0; !ends && k < op_info[node(g, n)->op].arity; k++) {
             more[i] |= more[arg(g, n, k).id];
+            reads[i] |= reads[arg(g, n, k).id];
+        }
         bool own = rows_of(s, n) == rows || s->home[i] < walk.level;
         if (!needed[i] || own || apart[i] || !is_in_row(s, n)) continue;
-        if (!more[i] && rows_of(s, arg(s->g, n, 0)) == rows) continue;
+        const Node operand = arg(s->g, n, 0);
+        const bool again = rows_of(s, operand) != rows && !reads[operand.id];
+        if (!more[i] && !again) continue;
         apart[i] = found = true;
     }
     return found;

@@ -28,6 +28,7 @@ expect 0 '^traffic: at least 272.4 kB read' explain "$ids" M=64 K=16 N=2048 --ou
 also 'computes m, l'
 also '^kernels: 2'
 also 'l: several rows share the result'
+expect 0 'computes mean\[C\](g) + eps$' explain "$root/tests/bench/tiles/grn.fuse" --arch sm_90a
 # what several rows share is computed where it is reduced, not again for each of their elements
 expect 0 '^ *float .*rstd_value' emit "$root/examples/group_norm_nhwc_silu.fuse" --arch sm_90a --prelude include
 [ "$(grep -c 'rsqrtf' stdout)" = 2 ] || fail 'group_norm_nhwc_silu computes rsqrt in more than one kernel'
