@@ -5,6 +5,7 @@
  * bytes that are read, then the reductions that wait for each other, then instructions. */
 #include "graph/grad_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { NOMINAL_SIZE = 1024 };
@@ -26,6 +27,34 @@ static int instructions(Op op)
     return op_info[op].class == CLASS_LEAF ? 0 : count[op_info[op].cost];
 }
 
+/* By node: it is computed, and not to the same bits by every kernel. */
+static bool *find_rounded(const Grad *s)
+{
+    const Graph *g = s->g;
+    bool *rounded = NEW_ARRAY(s->arena, bool, g->nodes.count);
+    for (int id = 1; id < g->nodes.count; id++) {
+        const NodeInfo *info = &g->nodes.data[id];
+        const bool computes = op_info[info->op].class != CLASS_LEAF && info->op != OP_CONVERT &&
+                              info->op != OP_CAST && op_info[info->op].error > 0;
+        rounded[id] = computes && type_is_float(info->type);
+        for (int i = 0; i < op_info[info->op].arity; i++) rounded[id] |= rounded[info->args[i].id];
+    }
+    return rounded;
+}
+
+/* Whether the backward pass would compute a value again and compare it with its saved maximum. */
+static bool compares_saved(const Grad *s, const bool *needed, const int *saved_as)
+{
+    const bool *rounded = find_rounded(s);
+    for (uint32_t id = 1; id < (uint32_t)s->g->nodes.count; id++) {
+        const Node extreme = needed[id] ? compared_extreme(s->g, (Node){id}) : (Node){0};
+        if (extreme.id && rounded[extreme.id] && (int)extreme.id < s->forward_count &&
+            saved_as[extreme.id] >= 0)
+            return true;
+    }
+    return false;
+}
+
 static double cost(Grad *s, const bool *saved)
 {
     /* What a phase and an instruction cost, as shares of the bytes. */
@@ -33,6 +62,7 @@ static double cost(Grad *s, const bool *saved)
     const int *saved_as = find_saved(s, saved);
     const Node *gradients = build_gradients(s, saved);
     const bool *needed = find_needed(s, gradients, saved_as);
+    if (compares_saved(s, needed, saved_as)) return HUGE_VAL;
     int *phases = NEW_ARRAY(s->arena, int, s->g->nodes.count);
     double bytes = 0, work = 0;
     int last = 0;

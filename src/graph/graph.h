@@ -157,6 +157,15 @@ static inline const CombinerInfo *combiner_of(const Graph *g, Node n)
 {
     return &combiner_info[op_combine[node(g, n)->op]];
 }
+static inline bool is_comparison(Op op)
+{
+    return op >= OP_EQ && op <= OP_GE;
+}
+/* Of a comparison of a float with the largest or smallest along its row, e == max[K](e): the
+ * reduction; of others, and of what is no comparison, 0. */
+Node compared_extreme(const Graph *g, Node n);
+/* By node id: what the other operand of such comparisons is made of, down to reductions. */
+bool *find_repeated(Arena *arena, const Graph *g);
 /* Whether it is a sum, or a sum that is divided. */
 static inline bool adds_terms(Op op)
 {

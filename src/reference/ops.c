@@ -11,11 +11,6 @@
 
 #define EACH for (int i = 0; i < n; i++)
 
-bool is_comparison(Op op)
-{
-    return op == OP_EQ || op == OP_NE || op == OP_LT || op == OP_LE || op == OP_GT || op == OP_GE;
-}
-
 static void cast_float(const Operation *op, int n, double *v, const Operand x)
 {
     const double *a = x.v;

@@ -48,11 +48,6 @@ typedef struct {
     AxisSet axes;
 } Parts;
 
-static bool is_comparison_op(Op op)
-{
-    return op >= OP_EQ && op <= OP_GE;
-}
-
 static Parts join_parts(const Parts *parts, const NodeInfo *info)
 {
     const Parts *a = &parts[info->args[0].id], *b = &parts[info->args[1].id];
@@ -92,7 +87,7 @@ static uint64_t integer_limit(Arena *arena, const Graph *g, uint32_t param, cons
     for (int id = 1; id < g->nodes.count; id++) {
         const NodeInfo *info = &g->nodes.data[id];
         parts[id] = find_parts(parts, info, param);
-        if (!is_comparison_op(info->op)) continue;
+        if (!is_comparison(info->op)) continue;
         const Parts compared = join_parts(parts, info);
         const int64_t smallest =
             compared.has_param ? smallest_axis(g, sizes, compared.axes) : INT64_MAX;

@@ -51,7 +51,6 @@ void limit_to_f32(int n, double *v);
 void compute_int_values(const Operation *op, int n, int64_t *v, const Operand args[]);
 void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
                         const Operand args[]);
-bool is_comparison(Op op);
 
 /* Partial results of a reduction, one item for each element of its result. For a sum, m is the sum
  * of magnitudes and e that of bounds; reference/reduce.c describes the others. Both are NULL where
