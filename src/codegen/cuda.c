@@ -249,6 +249,7 @@ static void make_arrays(Emitter *e)
     e->users = NEW_ARRAY(e->arena, int, count);
     e->serves = NEW_ARRAY(e->arena, bool, count);
     e->breaks = NEW_ARRAY(e->arena, bool, count);
+    e->repeated = find_repeated(e->arena, e->g);
     e->bits = NEW_ARRAY(e->arena, int, count);
 }
 

@@ -102,11 +102,12 @@ typedef struct {
     const char **vector_sums; /* of the sum of a vector's terms, in a pass that adds those */
 
     /* By node id: facts. */
-    int *users;   /* how many times this kernel mentions it */
-    bool *local;  /* a variable of its name is in scope */
-    bool *serves; /* a row's value that is computed once for all elements which use it */
-    bool *breaks; /* it would make a line too long, and gets one of its own */
-    int *bits;    /* magnitude_bits() of codegen/expr.c, of the first bits_known nodes */
+    int *users;     /* how many times this kernel mentions it */
+    bool *local;    /* a variable of its name is in scope */
+    bool *serves;   /* a row's value that is computed once for all elements which use it */
+    bool *repeated; /* it must have the same bits wherever it is computed: graph/extremes.c */
+    bool *breaks;   /* it would make a line too long, and gets one of its own */
+    int *bits;      /* magnitude_bits() of codegen/expr.c, of the first bits_known nodes */
     uint32_t bits_known;
 
     /* The first and last column of a row's window; NULL: it begins or ends with the row. */
@@ -118,6 +119,10 @@ typedef struct {
     LIST(Carried) carried; /* with row pipelining */
     LIST(uint32_t) scope;  /* nodes that became local, in order */
 } Emitter;
+
+/* ---- values computed twice ---- */
+/* The pattern of an addition that the compiler must not join with a product; NULL: it may. */
+const char *lone_addition(const Emitter *e, Node n);
 
 /* ---- names ---- */
 const char *unique_name(Emitter *e, const char *base);

@@ -279,6 +279,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);
     const Load *load = find_load(e, n);
+    const char *lone = lone_addition(e, n);
     *precedence = op_info[info->op].precedence;
     if (load) {
         const char *text = load_text(e, load);
@@ -328,10 +329,13 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
                                 info->op == OP_CEIL ? "ceil_log2($0)" : "floor_log2($0)");
         }
         break;
+    case OP_ADD:
     case OP_SUB:
         if (mean_rest(e, n))
             return fill_pattern(e, n, arena_format(e->arena, "$0 - $1 - %s", mean_rest(e, n)));
-        break;
+        if (!lone) break;
+        *precedence = 16;
+        return fill_pattern(e, n, lone);
     case OP_DIV:
         if (divides_by_constant(e, n)) {
             *precedence = 16;
@@ -341,7 +345,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             info->type == TYPE_F32)
             return arena_format(e->arena, "%s / %s", expression(e, info->args[0], *precedence),
                                 e->divisors[info->args[1].id]);
-        if (!is_inverted(e, info->args[1]) || !is_column_value(e, n)) break;
+        if (!is_inverted(e, info->args[1]) || !is_column_value(e, n) || e->repeated[n.id]) break;
         return arena_format(e->arena, "%s * %s",
                             expression(e, info->args[0], op_info[OP_MUL].precedence),
                             inverse_text(e, info->args[1]));

@@ -227,7 +227,7 @@ static bool is_centred(const Emitter *e, Node n, Node mean)
 {
     const NodeInfo *info = node(e->g, n);
     return info->op == OP_SUB && info->args[1].id == mean.id &&
-           info->args[0].id == arg(e->g, mean, 0).id;
+           info->args[0].id == arg(e->g, mean, 0).id && !e->repeated[n.id];
 }
 
 static bool computes_centred(const Emitter *e, Node mean)

@@ -102,6 +102,10 @@ static inline float __double2float_rz(double x)
 static inline float rsqrtf(float x) { return (float)(1 / sqrt((double)x)); }
 static inline double rsqrt(double x) { return 1 / sqrt(x); }
 static inline float __frcp_rn(float x) { return 1 / x; }
+static inline float __fadd_rn(float x, float y) { return x + y; }
+static inline float __fsub_rn(float x, float y) { return x - y; }
+static inline double __dadd_rn(double x, double y) { return x + y; }
+static inline double __dsub_rn(double x, double y) { return x - y; }
 static inline float __fdividef(float x, float y) { return x / y; }
 #define __expf expf
 #define __logf logf
