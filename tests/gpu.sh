@@ -118,6 +118,10 @@ list_cases() {
     for size in "B=2 T=37" "B=5 T=333 Q=4096 K=8192" "B=300 T=65 Q=1152 K=72 V=7" "B=1 T=4097 Q=12288 K=1987" "B=0"; do
         echo "tests/cases/parts.fuse $size"
     done
+    # elements that are compared with the largest of their block, in a kernel and across kernels
+    for size in "M=4099 G=32 K=128" "M=9 G=2 K=120000"; do
+        echo "tests/cases/largest_of_blocks_bwd.fuse $size"
+    done
     for size in "B=1 T=65536 C=1152" "B=4 T=4099 C=1152" "B=300 T=257 C=1152" "B=3 T=1000 C=4104" "B=2 T=40000 C=64" \
         "B=2 T=0"; do
         echo "tests/golden/group_sums.fuse $size"

@@ -86,6 +86,11 @@ list_windows() {
     echo "tests/cases/window_bwd.fuse K=229 --sms 1"
 }
 
+# elements that are compared with the largest of their block, in a kernel and across kernels
+list_largest() {
+    for size in "" "G=1 K=229" "M=5 G=40 K=512" "M=2 G=3 K=4100"; do echo "tests/cases/largest_of_blocks_bwd.fuse --sms 1 $size"; done
+}
+
 # rows that come to shared memory by one copy, each for a CTA or cluster of its own, or (ctas) for the same one after the other
 list_bulk() {
     for name in layernorm rmsnorm softmax softmax_bwd layernorm_residual rmsnorm_residual rmsnorm_quantized cross_entropy; do
@@ -215,6 +220,7 @@ list_groups() {
 }
 
 list_long_cases() {
+    echo "tests/cases/largest_of_blocks_bwd.fuse M=1 G=2 K=120000 --sms 1"
     # tiles that are all full and yet checked
     echo "examples/layernorm_bwd.fuse M=3 N=32768 --schedule grid-stride:threads=512,cluster=2"
     echo "tests/cases/short_slices.fuse --sms 1 --schedule row:cluster=2,stages=1"
@@ -414,6 +420,7 @@ touch build/sim/unlisted
     list_long_cases
     list_simple
     list_windows
+    list_largest
     list_bulk
     list_types
     list_reuse

@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An evaluated program of axes M = 4, N = 64. */
+/* An evaluated program of axes M and N. */
 typedef struct {
     Arena *arena;
     Compilation compiled;
     Data data;
 } Judged;
 
-static Judged open_judged(const char *body)
+static Judged open_sized(const char *body, int64_t rows, int64_t columns)
 {
     Judged j = {.arena = arena_new()};
     const char *text = arena_format(j.arena, "graph g[M = 4, N = 64]%s", body);
@@ -26,9 +26,14 @@ static Judged open_judged(const char *body)
                               .until = UNTIL_GRAPH};
     j.compiled = compile(&request);
     ck_assert_msg(j.compiled.status == COMPILE_OK, "%s", j.compiled.diagnostics);
-    const Sizes sizes = {{4, 64}};
+    const Sizes sizes = {{rows, columns}};
     ck_assert(make_data(&j.data, j.arena, j.compiled.lowered, &sizes, 1));
     return j;
+}
+
+static Judged open_judged(const char *body)
+{
+    return open_sized(body, 4, 64);
 }
 
 /* Evaluates again with the input's element set. */
@@ -185,6 +190,152 @@ START_TEST(integers_are_compared_as_integers)
 }
 END_TEST
 
+/* How far a computed value and all others of its row may be off. */
+typedef struct {
+    double low, high;
+} Ends;
+
+static Ends ends_of(const Judged *j, int output, int64_t element)
+{
+    const double v = j->data.exact[output][element], e = DOUBT * bound_of(j, output, element);
+    return (Ends){v - e, v + e};
+}
+
+/* Compares output 1 = (output 0 == its largest along M or N, or both) with what the ends of all
+ * elements tell; how many are in doubt. */
+static int64_t check_largest(const Judged *j, int64_t rows, int64_t columns, bool over_rows,
+                             bool over_columns)
+{
+    int64_t in_doubt = 0;
+    for (int64_t i = 0; i < rows * columns; i++) {
+        const Ends own = ends_of(j, 0, i);
+        double low = -HUGE_VAL, high = -HUGE_VAL;
+        for (int64_t k = 0; k < rows * columns; k++) {
+            const bool same_row = i / columns == k / columns, same = i % columns == k % columns;
+            if (k == i || !((over_columns || same) && (over_rows || same_row))) continue;
+            low = fmax(low, ends_of(j, 0, k).low);
+            high = fmax(high, ends_of(j, 0, k).high);
+        }
+        const bool doubt = own.low <= high && own.high >= low;
+        in_doubt += doubt;
+        ck_assert_msg(doubt == (bound_of(j, 1, i) > 0), "element %lld", (long long)i);
+        if (!doubt) ck_assert_double_eq(exact_value(&j->data, 1, i), own.low > high);
+    }
+    return in_doubt;
+}
+
+START_TEST(the_largest_is_known_by_its_lead)
+{
+    static const struct {
+        const char *axes;
+        int64_t rows, columns;
+        bool over_rows, over_columns;
+    } cases[] = {
+        {"N", 4, 64, false, true},  {"N", 2, 1100, false, true}, {"M", 4, 64, true, false},
+        {"M", 700, 3, true, false}, {"M, N", 4, 64, true, true}, {"M, N", 70, 20, true, true},
+        {"N", 300, 2, false, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "(x : f32[M, N], s : f32[N]) -> (y : f32[M, N], b : bool[M, N]) {"
+                 " y = x * s * 1.1 + 0.1\n b = y == max[%s](y) }",
+                 cases[i].axes);
+        const int64_t rows = cases[i].rows, columns = cases[i].columns;
+        Judged j = open_sized(body, rows, columns);
+        ck_assert_int_eq(
+            check_largest(&j, rows, columns, cases[i].over_rows, cases[i].over_columns), 0);
+        for (int64_t k = 0; k < rows * columns; k++)
+            ck_assert_int_eq(wrong_with(&j, 1, k, 1 - exact_value(&j.data, 1, k)), 1);
+        set_input(&j, 1, 1, 1); /* two leaders of the second row, an ulp apart */
+        set_input(&j, 1, 0, 1);
+        set_input(&j, 0, columns, 300);
+        set_input(&j, 0, columns + 1, nextafterf(300, 301));
+        const int64_t in_doubt =
+            check_largest(&j, rows, columns, cases[i].over_rows, cases[i].over_columns);
+        ck_assert_int_eq(in_doubt, cases[i].over_columns ? 2 : 0);
+        close_judged(&j);
+    }
+}
+END_TEST
+
+/* Each is true of the largest (smallest) alone, of all others alone, or of all or none. */
+START_TEST(every_comparison_with_the_largest)
+{
+    static const char *const comparisons[] = {
+        "y == top", "top == y", "y != top", "y >= top",   "top <= y", "y < top",
+        "top > y",  "y <= top", "top >= y", "y > top",    "top < y",  "y == low",
+        "low == y", "low != y", "y <= low", "low >= y",   "y > low",  "low < y",
+        "y >= low", "low <= y", "y < low",  "!(y > low)", "low > y",
+    };
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "(x : f32[M, N], s : f32[N]) -> (y : f32[M, N], b : bool[M, N], t : bool[M, N]) {"
+                 " y = x * s + 0.1\n top = max[N](y)\n low = min[N](y)\n b = %s\n"
+                 " t = top == y + low * 0.0 }",
+                 comparisons[i]);
+        Judged j = open_judged(body);
+        for (int64_t k = 0; k < 256; k++)
+            ck_assert_msg(!(bound_of(&j, 1, k) > 0), "%s", comparisons[i]);
+        ck_assert_int_eq(judge_now(&j, 1).wrong, 0);
+        int64_t in_doubt = 0; /* of another value than the one whose maximum it is */
+        for (int64_t k = 0; k < 256; k++) in_doubt += bound_of(&j, 2, k) > 0;
+        ck_assert_int_eq(in_doubt, 4);
+        close_judged(&j);
+    }
+}
+END_TEST
+
+START_TEST(ties_and_special_values_beside_the_largest)
+{
+    Judged j = open_judged("(x : f32[M, N], s : f32[N]) -> (y : f32[M, N], b : bool[M, N]) {"
+                           " y = where(index(N) > 1, x * s, x)\n b = y == max[N](y) }");
+    for (int64_t i = 0; i < 2; i++) set_input(&j, 0, i, 1000); /* equal, and both exact */
+    for (int64_t i = 64; i < 128; i++) set_input(&j, 0, i, -HUGE_VAL);
+    set_input(&j, 0, 128 + 9, (double)NAN);
+    set_input(&j, 0, 192 + 7, HUGE_VAL);
+    set_input(&j, 1, 7, 2);
+    for (int64_t i = 0; i < 256; i++) ck_assert_double_eq(bound_of(&j, 1, i), 0);
+    for (int64_t i = 0; i < 64; i++) {
+        ck_assert_int_eq((int64_t)exact_value(&j.data, 1, i), i < 2);
+        ck_assert_int_eq((int64_t)exact_value(&j.data, 1, 128 + i), 0);
+        ck_assert_int_eq((int64_t)exact_value(&j.data, 1, 192 + i), i == 7);
+    }
+    set_input(&j, 0, 1, nextafterf(1000, 0)); /* exact, and less */
+    ck_assert_double_eq(bound_of(&j, 1, 1), 0);
+    ck_assert_double_eq(bound_of(&j, 1, 0), 0);
+    close_judged(&j);
+    Judged wild = open_judged("(x : f32[M, N]) -> (y : f32[M, N], b : bool[M, N]) {"
+                              " y = where(index(N) == 5, log(x * 0.1 - x / 10.0), x * 1.1)\n"
+                              " b = y == max[N](y) }");
+    for (int64_t i = 0; i < 256; i++) /* what may be NaN settles nothing */
+        ck_assert(bound_of(&wild, 1, i) > 0);
+    close_judged(&wild);
+}
+END_TEST
+
+/* As the backward pass of max has it: the gradient goes to the largest element. */
+START_TEST(what_goes_to_the_largest_is_checked)
+{
+    Judged j = open_judged(
+        "(x : f32[M, N], s : f32[N], g : f32[M]) -> (d : f32[M, N]) { y = abs(x * s + 0.1)\n"
+        " is_max = y == max[N](y)\n"
+        " d = where(is_max, (g + 3.0) / sum[N](where(is_max, 1.0, 0.0)), 0.0) }");
+    int64_t found = 0;
+    for (int64_t i = 0; i < 256; i++) {
+        const double d = j.data.exact[0][i];
+        ck_assert_double_lt(bound_of(&j, 0, i), 1e-4);
+        found += d != 0;
+        ck_assert_int_eq(wrong_with(&j, 0, i, d != 0 ? d * 1.01 : 0.5), 1);
+        if (d != 0) ck_assert_int_eq(wrong_with(&j, 0, i, 0), 1);
+    }
+    ck_assert_int_eq(found, 4);
+    ck_assert_int_eq(judge_now(&j, 0).wrong + judge_now(&j, 0).unchecked, 0);
+    close_judged(&j);
+}
+END_TEST
+
 /* Each column has a largest of its own: the bound is wide where numbers cancel. */
 START_TEST(the_largest_error_and_the_largest_share)
 {
@@ -245,6 +396,10 @@ Suite *judge_suite(void)
     tcase_add_test(cases, errors_end_where_functions_are_flat);
     tcase_add_test(cases, what_may_be_nan_is_apart_from_what_may_be_infinite);
     tcase_add_test(cases, integers_are_compared_as_integers);
+    tcase_add_test(cases, the_largest_is_known_by_its_lead);
+    tcase_add_test(cases, every_comparison_with_the_largest);
+    tcase_add_test(cases, ties_and_special_values_beside_the_largest);
+    tcase_add_test(cases, what_goes_to_the_largest_is_checked);
     tcase_add_test(cases, the_largest_error_and_the_largest_share);
     tcase_add_test(cases, no_infinity_for_the_largest_number);
     tcase_add_test(cases, what_may_be_larger_is_rounded_to_larger_steps);

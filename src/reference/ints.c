@@ -127,6 +127,50 @@ static double doubt_order(double a, double ea, double b, double eb)
     return certain || fabs(a - b) > doubt ? 0 : EITHER;
 }
 
+/* Whether two operands that are not NaN always compare alike, the second being the largest along
+ * the row of the first. */
+static bool is_settled(Op op)
+{
+    return op == OP_LE || op == OP_GT;
+}
+
+static Op swapped(Op op)
+{
+    switch (op) {
+    case OP_LT: return OP_GT;
+    case OP_LE: return OP_GE;
+    case OP_GT: return OP_LT;
+    case OP_GE: return OP_LE;
+    default: return op;
+    }
+}
+
+/* Whether it is in doubt how a value compares with the largest along its row, by an operation that
+ * is not settled. That is the value itself where no other one reaches up to it: both have the same
+ * error. With the signs of all changed, the same holds for the smallest. */
+static double doubt_extreme(double v, double e, double largest, double e_largest, double second)
+{
+    const double doubt = doubt_order(v, e, largest, e_largest);
+    if (doubt == 0 || isnan(e) || isnan(e_largest)) return doubt;
+    return v - DOUBT * e > second ? 0 : doubt;
+}
+
+static void bound_with_extreme(const Operation *op, int n, double *e, const Operand args[])
+{
+    const Operand value = args[op->value], extreme = args[1 - op->value];
+    const double *v = value.v, *x = extreme.v, *second = args[2].v;
+    const bool largest = op->extreme == COMBINE_MAX, mirrored = largest == (op->value == 1);
+    const double sign = largest ? 1 : -1;
+    const bool settled = is_settled(mirrored ? swapped(op->op) : op->op);
+    EACH
+    {
+        const bool known = settled && !isnan(value.e[i]) && !isnan(extreme.e[i]);
+        e[i] = known ? 0
+                     : doubt_extreme(sign * v[i], value.e[i], sign * x[i], extreme.e[i],
+                                     sign * second[i]);
+    }
+}
+
 static void bound_comparison(const Operation *op, int n, double *e, const Operand args[])
 {
     const double *ea = args[0].e, *eb = args[1].e;
@@ -232,7 +276,9 @@ static void limit_bounds(const Operation *op, int n, const int64_t *v, double *e
 void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
                         const Operand args[])
 {
-    if (is_comparison(op->op))
+    if (op->extreme != COMBINE_NONE)
+        bound_with_extreme(op, n, e, args);
+    else if (is_comparison(op->op))
         bound_comparison(op, n, e, args);
     else
         take_errors_through(op, n, v, e, args);

@@ -65,14 +65,25 @@ static Graph *expand_graph(Arena *arena, const Evaluation *e)
 
 /* ---- what is kept ---- */
 
-static Kept *new_kept(Plan *p, uint32_t id)
+static double *new_values(Plan *p, uint32_t id)
 {
     const NodeInfo *info = &p->graph->nodes.data[id];
     const int64_t size = axes_size(&p->evaluation->sizes, info->axes);
-    const int64_t count = size < MOST_ITEMS ? size : MOST_ITEMS;
+    return NEW_ARRAY(p->arena, double, size < MOST_ITEMS ? size : MOST_ITEMS);
+}
+
+/* As many values as a node has, exact ones. */
+static Kept *new_exact(Plan *p, uint32_t id)
+{
     Kept *kept = NEW(p->arena, Kept);
-    kept->v = NEW_ARRAY(p->arena, double, count);
-    if (p->bounds && !p->exact[id]) kept->e = NEW_ARRAY(p->arena, double, count);
+    kept->v = new_values(p, id);
+    return kept;
+}
+
+static Kept *new_kept(Plan *p, uint32_t id)
+{
+    Kept *kept = new_exact(p, id);
+    if (p->bounds && !p->exact[id]) kept->e = new_values(p, id);
     return kept;
 }
 
@@ -99,11 +110,13 @@ static void choose_kept(Plan *p)
     const bool *live = graph_live(g);
     p->kept = NEW_ARRAY(p->arena, Kept *, g->nodes.count);
     p->centres = NEW_ARRAY(p->arena, Kept *, g->nodes.count);
+    p->seconds = NEW_ARRAY(p->arena, Kept *, g->nodes.count);
     for (uint32_t id = 1; id < (uint32_t)g->nodes.count; id++) {
         const NodeInfo *info = &g->nodes.data[id];
         if (!live[id]) continue;
         if (is_reduction(g, (Node){id})) p->kept[id] = new_kept(p, id);
         if (p->moments[id].mean == id) p->centres[id] = new_centre(p, id);
+        if (p->extremes[id]) p->seconds[p->extremes[id]] = new_exact(p, p->extremes[id]);
         for (int i = 0; i < MAX_OPERANDS; i++) {
             const uint32_t a = info->args[i].id;
             if (a && !p->kept[a] && is_worth_keeping(p, &g->nodes.data[a], info))
@@ -160,6 +173,7 @@ static void add_sink(const Plan *p, Pass *pass, const Target *t, int slot)
         sink.kind = SINK_REDUCE;
         sink.operation = operation_of(p, t->node);
         sink.centre = p->centres[p->moments[t->node].mean];
+        sink.second = p->seconds[t->node];
         sink.mean = p->moments[t->node].distance ? p->kept[p->moments[t->node].mean] : NULL;
         sink.exact_source = !p->bounds || p->exact[source_of(p, t)];
         sink.reduces_inner = !has_inner(pass, info->axes);
@@ -354,6 +368,7 @@ Plan *plan_evaluation(Arena *arena, const Evaluation *e)
     p->exact = find_exact(arena, p->graph);
     p->ranges = find_ranges(arena, p->graph, e);
     find_moments(p);
+    find_extremes(p);
     choose_kept(p);
     plan_passes(p);
     return p;

@@ -55,6 +55,7 @@ typedef struct {
     Kept *kept;                /* KEEP, REDUCE: the result */
     Kept *centre;              /* REDUCE: of a mean, and of squares about it: see Plan; else NULL */
     const Kept *mean;          /* REDUCE: of squares: their mean; else NULL */
+    Kept *second;              /* REDUCE: see Plan.seconds */
     Operation operation;       /* REDUCE */
     bool reduces_inner, exact_source;
     int64_t count, terms;        /* items of the result; elements that each item adds */
@@ -86,6 +87,10 @@ typedef struct {
     /* By node id of a mean in moments: its values, with what x less that adds to the error of x;
      * else NULL. */
     Kept **centres;
+    /* By node id of a comparison with the largest or smallest along the row of the value that is
+     * compared: that reduction, else 0; and by the reduction's: Accumulator.second, else NULL. */
+    uint32_t *extremes;
+    Kept **seconds;
     LIST(Pass *) passes;
 } Plan;
 
@@ -110,6 +115,7 @@ static inline bool is_leaf(const NodeInfo *info)
 }
 
 void find_moments(Plan *p);
+void find_extremes(Plan *p);
 
 Plan *plan_evaluation(Arena *arena, const Evaluation *e);
 /* The items of a reduction's result that a block may touch: whole slabs, from that of its first

@@ -56,7 +56,7 @@ Accumulator accumulator_at(Accumulator a, int64_t offset)
         (char *)a.v + offset * 8,          a.m ? a.m + offset : NULL,
         a.e ? a.e + offset : NULL,         a.low ? a.low + offset : NULL,
         a.high ? a.high + offset : NULL,   a.last ? a.last + offset : NULL,
-        a.alike ? a.alike + offset : NULL,
+        a.alike ? a.alike + offset : NULL, a.second ? a.second + offset : NULL,
     };
 }
 
@@ -77,6 +77,7 @@ void accumulator_clear(const Operation *op, Accumulator a, int64_t count)
             a.e[i] = is_real(op, RULE_PRODUCT) ? 1 : ends ? real : 0;
         }
         if (a.alike) a.last[i] = a.alike[i] = 0;
+        if (a.second) a.second[i] = real;
         if (a.low) {
             a.low[i] = HUGE_VAL;
             a.high[i] = -HUGE_VAL;
@@ -139,13 +140,29 @@ static void widen(double *low, double *high, double from, double to)
     *high = to > *high ? to : *high;
 }
 
+/* The end of a maximum or minimum that its own side of the terms' ends decides. */
+static double *reach_of(Combine how, double *m, double *e)
+{
+    return how == COMBINE_MAX ? e : m;
+}
+
+/* What reaches less far of `reach`, of what reached furthest, and another end may be second. */
+static void take_second(Combine how, double *second, double reach, double end)
+{
+    const Combine other = how == COMBINE_MAX ? COMBINE_MIN : COMBINE_MAX;
+    *second = f64_combine(how, *second, f64_combine(other, reach, end));
+}
+
 /* A term that is certainly NaN tells nothing about the others: m and e are not NaN. */
-static void add_ends(Combine how, double *m, double *e, double t, double et)
+static void add_ends(Combine how, double *m, double *e, double *second, double t, double et)
 {
     if (et == 0 && isnan(t)) return;
     const double reach = DOUBT * et;
-    *m = f64_combine(how, *m, et < HUGE_VAL ? t - reach : isnan(et) ? et : -HUGE_VAL);
-    *e = f64_combine(how, *e, et < HUGE_VAL ? t + reach : et);
+    double low = et < HUGE_VAL ? t - reach : isnan(et) ? et : -HUGE_VAL;
+    double high = et < HUGE_VAL ? t + reach : et;
+    if (second) take_second(how, second, *reach_of(how, m, e), *reach_of(how, &low, &high));
+    *m = f64_combine(how, *m, low);
+    *e = f64_combine(how, *e, high);
 }
 
 /* Each multiplication rounds a few times. */
@@ -157,13 +174,13 @@ static void add_factor(double *m, double *e, double t, double et)
     *e *= max_nan(1, isnan(et) ? et : most);
 }
 
-/* What one term adds to m and e. */
-static void add_term_error(const Operation *op, double *m, double *e, double t, double et)
+/* What one term adds to m and e of the first item. */
+static void add_term_error(const Operation *op, Accumulator a, double t, double et)
 {
     if (rule_of(op) == RULE_PRODUCT)
-        add_factor(m, e, t, et);
+        add_factor(a.m, a.e, t, et);
     else
-        add_ends(combine_of(op), m, e, t, et);
+        add_ends(combine_of(op), a.m, a.e, a.second, t, et);
 }
 
 /* The bound of integers that one more term gives. */
@@ -199,7 +216,7 @@ void accumulate_row(const Operation *op, Accumulator a, int n, Operand x)
         return;
     }
     EACH *v = f64_combine(how, *v, t[i]);
-    if (a.e) EACH add_term_error(op, a.m, a.e, t[i], x.e[i]);
+    if (a.e) EACH add_term_error(op, a, t[i], x.e[i]);
 }
 
 static void add_columns(Accumulator a, int n, Operand x)
@@ -230,7 +247,7 @@ void accumulate_columns(const Operation *op, Accumulator a, int n, Operand x)
         add_columns(a, n, x);
     } else {
         EACH v[i] = f64_combine(how, v[i], t[i]);
-        if (a.e) EACH add_term_error(op, a.m + i, a.e + i, t[i], x.e[i]);
+        if (a.e) EACH add_term_error(op, accumulator_at(a, i), t[i], x.e[i]);
     }
 }
 
@@ -250,6 +267,11 @@ void accumulator_merge(const Operation *op, Accumulator a, int64_t count, Accumu
         if (a.low) widen(a.low + i, a.high + i, from.low[i], from.high[i]);
         if (a.alike) a.alike[i] += from.alike[i];
         if (!a.e) continue;
+        if (a.second) {
+            take_second(how, a.second + i, *reach_of(how, a.m + i, a.e + i),
+                        *reach_of(how, from.m + i, from.e + i));
+            a.second[i] = f64_combine(how, a.second[i], from.second[i]);
+        }
         a.m[i] = multiplies ? a.m[i] * from.m[i]
                  : ends     ? f64_combine(how, a.m[i], from.m[i])
                             : a.m[i] + from.m[i];

@@ -283,6 +283,7 @@ static Accumulator new_accumulator(Arena *arena, const Sink *sink, int64_t count
         .high = new_cells(arena, count, ends),
         .last = new_cells(arena, count, sums),
         .alike = new_cells(arena, count, sums),
+        .second = new_cells(arena, count, sink->second),
     };
 }
 
@@ -310,6 +311,7 @@ static void merge_partials(const Run *run, Arena *arena, int index)
                           slab_items(pass, sink, b), run->partials[index * pass->blocks + b]);
     accumulator_finish(&sink->operation, all, sink->count, sink->terms, sink->kept->v,
                        sink->kept->e);
+    if (sink->second) memcpy(sink->second->v, all.second, (size_t)sink->count * sizeof *all.second);
     if (sink->mean)
         finish_squares(sink->count, sink->terms, sink->kept->v, sink->kept->e, sink->mean->e,
                        sink->centre->e);

@@ -128,13 +128,14 @@ static void push_step(const Plan *p, Pass *pass, const Step *step)
         *list_push(p->arena, &pass->row_steps) = *step;
 }
 
-/* Adds a step that reads a mean's values, with the bounds that are kept with them. */
-static int add_kept(const Plan *p, Pass *pass, uint32_t mean, const Kept *kept)
+/* Adds a step that reads values of a reduction's, with the bounds that are kept with them. */
+static int add_kept(const Plan *p, Pass *pass, uint32_t reduction, const Kept *kept)
 {
-    const AxisSet axes = p->graph->nodes.data[mean].axes;
+    const AxisSet axes = p->graph->nodes.data[reduction].axes;
     Step step = {.kind = STEP_KEPT,
                  .operation = {.type = TYPE_F32},
                  .kept = kept,
+                 .exact = !kept->e,
                  .inner = has_inner(pass, axes),
                  .slot = pass->slots++};
     find_strides(p, pass, axes, step.strides);
@@ -153,6 +154,13 @@ void add_step(const Plan *p, Pass *pass, Slots *s, uint32_t id, bool done)
         /* add_square() handles the parts of the bound itself. */
         step.operation.range = (Range){-HUGE_VAL, HUGE_VAL};
         if (m->close) step.args[1] = add_kept(p, pass, m->mean, p->centres[m->mean]);
+    }
+    const uint32_t extreme = step.kind == STEP_COMPUTE ? p->extremes[id] : 0;
+    if (extreme) {
+        const NodeInfo *info = &p->graph->nodes.data[id];
+        step.operation.extreme = op_combine[p->graph->nodes.data[extreme].op];
+        step.operation.value = info->args[0].id == extreme;
+        step.args[2] = add_kept(p, pass, extreme, p->seconds[extreme]);
     }
     push_step(p, pass, &step);
     if (inner && !done) release_operands(p, pass, s, id);

@@ -35,6 +35,11 @@ typedef struct {
     Range range;      /* of the result */
     bool nonnegative; /* the first operand is so in f32 too, whatever its bound */
     bool nonzero;     /* the second is so */
+    /* A comparison of a value with the largest or smallest along its row, which COMBINE_MAX or
+     * COMBINE_MIN finds: the operand that is the value; and the third operand is how far any other
+     * value of the row reaches. COMBINE_NONE: none of these. */
+    Combine extreme;
+    int value;
 } Operation;
 
 typedef struct {
@@ -56,10 +61,12 @@ void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
  * of magnitudes and e that of bounds; reference/reduce.c describes the others. Both are NULL where
  * exact. For a mean that the kernels compute with squares about it, low and high are the ends of
  * its terms; else NULL. For a sum of floats with a bound, last is the last term that is not 0, and
- * alike the number of terms that repeat it; else NULL. */
+ * alike the number of terms that repeat it; else NULL. For a maximum whose terms are compared with
+ * it, second is how far any term may reach but the one that may reach furthest; for such a minimum
+ * likewise; else NULL. */
 typedef struct {
     void *v;
-    double *m, *e, *low, *high, *last, *alike;
+    double *m, *e, *low, *high, *last, *alike, *second;
 } Accumulator;
 
 bool is_sum_of_floats(const Operation *op);

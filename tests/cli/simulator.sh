@@ -37,6 +37,19 @@ for BROKEN in '0.0f / 0' '1.0f / 0' '(\2) * 1.009f' 'col + i == N - 1 ? 12345 : 
     BROKEN=$BROKEN CXX=$PWD/breaks expect 4 '' run stepped.fuse --device sim --verify
     also '  WRONG$'
 done
+# and of a backward pass, whose elements are compared with the largest of their row
+"$fusec" grad "$root/examples/rmsnorm_quantized.fuse" --of q,scale -o largest.fuse
+cat >breaks <<'END'
+#!/bin/sh
+for word; do case $word in */unit.cpp) sed -i "s|\(bool is_max = \)\(.*\);|\1$BROKEN;|" "${word%unit.cpp}kernel.cu" ;; esac done
+exec g++ "$@"
+END
+BROKEN='\2' CXX=$PWD/breaks expect 0 '^dx .* ok$' run largest.fuse M=9 N=256 --device sim --verify
+also '^dgamma .* ok$'
+for BROKEN in false true 'thread_in_row == 0' 't1 >= c1 * 0.7f' 't1 == c1 * 1.01f'; do
+    BROKEN=$BROKEN CXX=$PWD/breaks expect 4 '' run largest.fuse M=9 N=256 --device sim --verify
+    also '^dx .* WRONG$'
+done
 expect 0 '^few .* ok$' run "$root/tests/cases/named_few.fuse" --device sim --verify
 # 1 + 2^-8 + 2^-40 is a tie for bf16 only if f32 has rounded it before
 echo 'graph narrow[N = 8](x : f64[N], s : f64 = 1.00390625000091) -> (y : bf16[N]) { y = x * 0 + s }' >narrow.fuse
