@@ -53,7 +53,7 @@ class Graph:
         by name."""
         inputs, scalars = list(arguments[:len(self.inputs)]), []
         left = dict(named)
-        declared = [given.name for given in (*self.inputs, *self.scalars)]
+        declared = [tensor.name for tensor in self.inputs] + [scalar.name for scalar in self.scalars]
         for name in named:
             if name not in declared:
                 free = [other for other in declared[len(inputs):] if other not in named]
