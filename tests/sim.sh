@@ -122,7 +122,10 @@ list_types() {
         echo "tests/cases/dense_columns.fuse $size"
     done
     for size in "" "H=14 W=14" "--stride x=200,40,6,1" "H=4 W=5 --stride y=120,24,6,1" "--offset x=1" "--schedule row:reads=2" "B=40 --stride x=200,40,6,1 --schedule row:reads=2"; do echo "tests/cases/dense_pixels.fuse $size"; done
-    for size in "" "--stride x=150,25,1" "--stride dx=150,23,1 --offset dy=1" "H=8 --stride x=200,25,1 --schedule grid-stride:stages=3" "M=177 H=64 D=12"; do echo "tests/cases/dense_sums.fuse --sms 1 $size"; done
+    for size in "" "--stride x=150,25,1" "--stride dx=150,23,1 --offset dy=1" "H=8 --stride x=200,25,1 --schedule grid-stride:stages=3" "M=177 H=64 D=12" "M=9 H=80 --stride x=1800,22,1 --schedule grid-stride:cluster=2,stages=3" "M=9 H=80 --stride dy=1800,22,1 --schedule grid-stride:stages=4"; do
+        echo "tests/cases/dense_sums.fuse --sms 1 $size"
+    done
+    for size in "C=40 --schedule row:stages=3" "C=40 --stride x=1000,22,3,1 --schedule row:stages=2,reuse=1" "C=200 --stride x=5000,24,3,1 --schedule row:cluster=2,stages=2"; do echo "tests/cases/dense_columns.fuse --sms 2 $size"; done
     for size in "B=3 S=100" "B=3 S=100 --stride x=6000,55,11,1" "B=40 S=9 --stride y=500,55,11,1 --offset x=1"; do
         echo "examples/group_norm_nhwc_silu.fuse G=5 C=10 $size --sms 2"
         echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse G=5 C=10 ${size//y=/dx=} --sms 2"
