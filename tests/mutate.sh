@@ -73,7 +73,7 @@ examples/softmax_causal.fuse B=1 H=1 Q=700 K=2048
 examples/layernorm.fuse M=65 N=24
 examples/layernorm.fuse M=3 N=1024
 examples/layernorm.fuse M=3 N=1030
-examples/layernorm.fuse M=3 N=1024 --schedule row:cluster=2,threads=64
+examples/layernorm.fuse M=3 N=2048 --schedule row:cluster=2,threads=64
 examples/layernorm.fuse M=3 N=1987
 examples/layernorm.fuse M=3 N=1987 --schedule row
 examples/layernorm.fuse M=3 N=520 --schedule row:threads=128
