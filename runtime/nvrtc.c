@@ -183,8 +183,8 @@ static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program, co
     const char *options[8] = {"--std=c++17", architecture};
     int count = 2;
     if (!ptx) options[count++] = "--ptxas-options=-v";
-    /* Kernels need neither textures nor the device runtime, and NVRTC starts faster without. A plan's
-     * kernels and their entries are compiled side by side. */
+    /* Kernels need neither textures nor the device runtime, and NVRTC starts faster without. A
+     * plan's kernels and their entries are compiled side by side. */
     if (nvrtc->major > 12) {
         options[count++] = "--minimal";
         options[count++] = "--split-compile=0";

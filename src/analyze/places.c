@@ -54,21 +54,9 @@ static bool varies(const Graph *g, AxisSet columns, Node n)
     return (node(g, n)->axes & columns) != 0;
 }
 
-/* The comparison that holds for b and a where `op` holds for a and b. */
-static Op turned(Op op)
-{
-    switch (op) {
-    case OP_LT: return OP_GT;
-    case OP_LE: return OP_GE;
-    case OP_GT: return OP_LT;
-    case OP_GE: return OP_LE;
-    default: return op;
-    }
-}
-
 static void negate(PlaceTest *test)
 {
-    test->op = turned(test->op);
+    test->op = turned_comparison(test->op);
     for (int i = 0; i < test->count; i++) test->terms[i].minus = !test->terms[i].minus;
 }
 
@@ -126,8 +114,9 @@ bool find_place_test(const Graph *g, AxisSet columns, Node comparison, PlaceTest
     const Node side = turn ? right : left, number = turn ? left : right;
     if (!varies(g, columns, side) || varies(g, columns, number)) return false;
     if (node(g, side)->type != TYPE_I64) return false;
-    *test = (PlaceTest){
-        .comparison = comparison, .op = turn ? turned(info->op) : info->op, .turned = turn};
+    *test = (PlaceTest){.comparison = comparison,
+                        .op = turn ? turned_comparison(info->op) : info->op,
+                        .turned = turn};
     test->plain = node(g, side)->op == OP_INDEX;
     if (test->plain) {
         test->terms[test->count++] = (PlaceTerm){.n = number};

@@ -23,8 +23,8 @@ static const char reserved[] =
     "threads_per_row teams";
 
 const char own_names[] =
-    "row line lines t i thread_in_row team first_column stage_parity scratch has_row cta_row rows smem "
-    "ring stage stages current ahead fetch next held into cluster full empty slice local_column "
+    "row line lines t i thread_in_row team first_column stage_parity scratch has_row cta_row "
+    "rows smem ring stage stages current ahead fetch next held into cluster full empty slice local_column "
     "bulk begin parity lane slice_begin slice_end first_row row_step exchange sent round "
     "collected last last_row finish_row cta_scratch cta_parity Stage Columns s stage_rows "
     "stage_row vec tiles step group groups boxes Box news rounds before before_row partials "

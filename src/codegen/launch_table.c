@@ -33,8 +33,8 @@ void put_row(Emitter *e, const char *key, const char *value)
 /* ---- grid ---- */
 
 /* Whether the launch takes fewer CTAs along a dimension than its sizes ask for, in which case the
- * kernel's loop steps on by the grid's size. More than a schedule ever asks for, along x, is as good
- * as no limit; along y CUDA's own counts, wherever sizes may reach it. */
+ * kernel's loop steps on by the grid's size. More than a schedule ever asks for, along x, is as
+ * good as no limit; along y CUDA's own counts, wherever sizes may reach it. */
 static bool is_limited(const Emitter *e, const LaunchGrid *grid)
 {
     if (!grid->axes || grid->max_ctas > MOST_ALONG_Y) return false;

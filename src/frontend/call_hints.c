@@ -1,5 +1,5 @@
-/* frontend/call_hints.c: what to write in place of a call whose function is unknown, or whose axes and
- * arguments are not those that it takes. */
+/* frontend/call_hints.c: what to write in place of a call whose function is unknown, or whose axes
+ * and arguments are not those that it takes. */
 #include "frontend/lower_internal.h"
 
 #include <string.h>

@@ -168,8 +168,8 @@ static const char *closing(const char *open)
     return NULL;
 }
 
-/* The axes that the numbers in brackets count along the axes of an operand: "M, N". NULL: other things
- * stand there. */
+/* The axes that the numbers in brackets count along the axes of an operand: "M, N". NULL: other
+ * things stand there. */
 static const char *print_counted(const Syntax *s, const char *at, const char *open, const char *end)
 {
     Text *text = text_new(s->arena);
@@ -256,8 +256,8 @@ static int axis_of_size(const Syntax *s, const char *at, int length)
     return place;
 }
 
-/* "f32[M, N]" for f32[4, 1, N]: axes by their sizes, without those of one element. NULL: some number
- * is the size of no axis, or of several. */
+/* "f32[M, N]" for f32[4, 1, N]: axes by their sizes, without those of one element. NULL: some
+ * number is the size of no axis, or of several. */
 static const char *hint_for_sizes(const Syntax *s, const char *dtype, const char *at)
 {
     Text *text = text_new(s->arena);

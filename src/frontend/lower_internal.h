@@ -115,8 +115,8 @@ bool is_builtin(const char *name);
 Op find_operator(const char *text, int arity);
 /* Names of other languages; letters may be upper or lower case. NULL: none. dtype_meant: the dtype
  * that is called so here. The others return hints: why there is no such dtype, and how a function
- * (`axes`: those of the call, as "H, W", `before`: the axis before them; NULL: none) or a constant is
- * written here. */
+ * (`axes`: those of the call, as "H, W", `before`: the axis before them; NULL: none) or a constant
+ * is written here. */
 const char *dtype_meant(const char *name);
 const char *dtype_absent(const char *name);
 const char *function_meant(Arena *arena, const char *name, const char *axes, const char *before);

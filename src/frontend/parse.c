@@ -44,8 +44,8 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Whether the word that was scanned last begins an item by what follows it: a path, or a name, which
- * within a line must have its brackets. At the beginning of a line the name may be missing. */
+/* Whether the word that was scanned last begins an item by what follows it: a path, or a name,
+ * which within a line must have its brackets. At the beginning of a line the name may be missing. */
 static bool looks_like_item(const Syntax *s, const Token *word)
 {
     const char *at = s->scanner.cursor + strspn(s->scanner.cursor, " \t\r\n");

@@ -79,7 +79,8 @@ typedef struct { /* the parsing of one file */
 void scanner_start(Scanner *s, Arena *arena, Diagnostics *d, const Source *source);
 void scan(Scanner *s, Token *token);
 bool is_reserved_word(const char *text);
-/* Takes a reserved word, which was scanned last, for a name, with the '=' behind it if there is one. */
+/* Takes a reserved word, which was scanned last, for a name, with the '=' behind it if there is
+ * one. */
 void scan_as_name(Scanner *s, Token *token);
 Span scanner_span(const Scanner *s, const char *begin, const char *end);
 /* How a kind of token is called in `--emit=tokens` and in diagnostics. */
@@ -104,7 +105,8 @@ void report_syntax_error(Syntax *s, const Token *found, const bool *expected);
 /* A hint for a value's name with brackets up to `end` that index as in another language; NULL: they
  * do not. */
 const char *hint_for_element(const Syntax *s, const Opened *bracket, const char *end);
-/* Hints for the head of an item, and for numbers in the brackets of a call (frontend/head_hints.c). NULL: none. */
+/* Hints for the head of an item, and for numbers in the brackets of a call
+ * (frontend/head_hints.c). NULL: none. */
 const char *hint_for_head(const Syntax *s, const Token *found, const bool *expected);
 const char *hint_for_dashed_name(const Syntax *s, const Token *found, const bool *expected);
 bool takes_axes(const char *name);

@@ -161,6 +161,17 @@ static inline bool is_comparison(Op op)
 {
     return op >= OP_EQ && op <= OP_GE;
 }
+/* The comparison that holds for b and a where `op` holds for a and b. */
+static inline Op turned_comparison(Op op)
+{
+    switch (op) {
+    case OP_LT: return OP_GT;
+    case OP_LE: return OP_GE;
+    case OP_GT: return OP_LT;
+    case OP_GE: return OP_LE;
+    default: return op;
+    }
+}
 /* Of a comparison of a float with the largest or smallest along its row, e == max[K](e): the
  * reduction; of others, and of what is no comparison, 0. */
 Node compared_extreme(const Graph *g, Node n);

@@ -1,4 +1,5 @@
-/* reference/extremes.c: which comparisons are of a value with the largest or smallest along its row.
+/* reference/extremes.c: which comparisons are of a value with the largest or smallest along its
+ * row.
  *
  * Both sides are the same value, with the same error wherever a kernel computes it. An element is
  * the largest, whatever the errors, if it is ahead of all others by more than those: the bounds of

@@ -134,17 +134,6 @@ static bool is_settled(Op op)
     return op == OP_LE || op == OP_GT;
 }
 
-static Op swapped(Op op)
-{
-    switch (op) {
-    case OP_LT: return OP_GT;
-    case OP_LE: return OP_GE;
-    case OP_GT: return OP_LT;
-    case OP_GE: return OP_LE;
-    default: return op;
-    }
-}
-
 /* Whether it is in doubt how a value compares with the largest along its row, by an operation that
  * is not settled. That is the value itself where no other one reaches up to it: both have the same
  * error. With the signs of all changed, the same holds for the smallest. */
@@ -161,7 +150,7 @@ static void bound_with_extreme(const Operation *op, int n, double *e, const Oper
     const double *v = value.v, *x = extreme.v, *second = args[2].v;
     const bool largest = op->extreme == COMBINE_MAX, mirrored = largest == (op->value == 1);
     const double sign = largest ? 1 : -1;
-    const bool settled = is_settled(mirrored ? swapped(op->op) : op->op);
+    const bool settled = is_settled(mirrored ? turned_comparison(op->op) : op->op);
     EACH
     {
         const bool known = settled && !isnan(value.e[i]) && !isnan(extreme.e[i]);

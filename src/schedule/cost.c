@@ -188,8 +188,8 @@ double share_of_places(const Scheduler *s, const Kernel *k)
     return places / (places + s->target->operation * element_operations(s, k) * k->vec);
 }
 
-/* Instructions with which a thread adds what teams have of its columns at the end of a group's part;
- * its share of one of the part's rows. */
+/* Instructions with which a thread adds what teams have of its columns at the end of a group's
+ * part; its share of one of the part's rows. */
 static double part_end(const Kernel *k)
 {
     static const double SUM = 3, MOMENTS = 28;

@@ -1,8 +1,8 @@
 /* schedule/cut.c: cuts the graph into kernels. A reduction over exactly the columns happens inside
  * a row; every other reduction needs all CTAs to finish, so its users live in a later kernel, of a
  * higher level (schedule/levels.c). Between kernels only reduction results cross, and
- * what is made of them alone (schedule/finished.c), the cheapest values there are; everything else is
- * recomputed from the inputs. */
+ * what is made of them alone (schedule/finished.c), the cheapest values there are; everything else
+ * is recomputed from the inputs. */
 #include "schedule/internal.h"
 
 #include <string.h>

@@ -1,10 +1,11 @@
-/* schedule/finished.c: which values are computed where the reductions end that they are made of, and
- * not again by each kernel that needs them. They depend only on reductions of one kernel, earlier
- * ones, column vectors and numbers, and have the axes of those reductions.
+/* schedule/finished.c: which values are computed where the reductions end that they are made of,
+ * and not again by each kernel that needs them. They depend only on reductions of one kernel,
+ * earlier ones, column vectors and numbers, and have the axes of those reductions.
  *
- *   sums over rows         the finish kernel stores the outputs among them, and those that others need
- *   reductions in rows     their kernel stores those that others need, which do not reduce the rows
- *                          themselves */
+ *   sums over rows         the finish kernel stores the outputs among them, and those that others
+ *                          need
+ *   reductions in rows     their kernel stores those that others need, unless the others reduce the
+ *                          rows themselves */
 #include "schedule/internal.h"
 
 typedef LIST(Node) NodeList;
@@ -45,8 +46,9 @@ static uint32_t join(const Scheduler *s, uint32_t a, uint32_t b)
     return s->home[a] > s->home[b] ? a : s->home[a] < s->home[b] ? b : MIXED;
 }
 
-/* By node id, of sums over rows, or of reductions in rows. Those of the other kind, and any other
- * reduction, have kernels of their own: `in_rows`: these are read, where they are there in time. */
+/* By node id, for sums over rows, or (`in_rows`) for reductions in rows. The latter's kernel may
+ * read any other reduction that is there in time; what is made of other reductions than sums over
+ * rows no finish kernel computes. */
 static uint32_t *find_sums(const Scheduler *s, bool in_rows)
 {
     const Graph *g = s->g;
