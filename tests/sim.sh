@@ -481,6 +481,9 @@ large_mean N=4096 --schedule row:cluster=2
 large_mean N=4096 --schedule warp-specialized:cluster=2
 large_mean N=70001 M=1
 large_mean M=2 N=16640 --sms 32 --schedule warp-specialized:cluster=32,ctas=32
+large_mean_beside
+large_mean_beside C=3000 S=8
+large_mean_beside C=8000 S=40 B=1
 large_mean_over
 large_mean_kernels
 large_mean_late'

@@ -207,6 +207,13 @@ Node find_partner(const Graph *g, const Sizes *sizes, Node n)
     return count % 2 ? partner : (Node){0};
 }
 
+/* A maximum of rows that are neighbours in memory is found before its sum. */
+static bool goes_with(const Analysis *a, Node n, Node partner)
+{
+    return node(a->graph, n)->reduced == a->columns &&
+           (!a->beside || node(a->graph, partner)->op == OP_MEAN);
+}
+
 /* By node: the reduction in whose phase a reduction over the columns is accumulated, if it has a
  * partner. */
 static Node *find_partners(Arena *arena, const Analysis *a)
@@ -216,9 +223,8 @@ static Node *find_partners(Arena *arena, const Analysis *a)
     bool *taken = NEW_ARRAY(arena, bool, g->nodes.count);
     for (int i = 1; i < g->nodes.count; i++) {
         Node n = {(uint32_t)i};
-        bool columns = is_reduction(g, n) && node(g, n)->reduced == a->columns && !a->beside;
-        Node partner = columns ? find_partner(g, &a->sizes, n) : (Node){0};
-        if (!partner.id || taken[partner.id]) continue;
+        Node partner = is_reduction(g, n) ? find_partner(g, &a->sizes, n) : (Node){0};
+        if (!partner.id || taken[partner.id] || !goes_with(a, n, partner)) continue;
         taken[partner.id] = true;
         partners[i] = partner;
     }

@@ -59,19 +59,14 @@ const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, A
     return *offset ? arena_format(e->arena, "%s + %s", pointer, offset) : pointer;
 }
 
-const char *first_of_span(Emitter *e, const Load *load)
-{
-    const AxisSet axes = load->axes & ~column_axes(e->k);
-    const char *offset = offset_text(e, load->tensor, load->axes, axes),
-               *from = load_pointer(e, load);
-    return *offset ? arena_format(e->arena, "%s + %s", from, offset) : from;
-}
-
-const char *column_stride(Emitter *e, const Load *load)
+const char *span_text(Emitter *e, const char *pointer, int tensor, AxisSet axes)
 {
     int axis = 0;
     while (column_axes(e->k) >> axis > 1) axis++;
-    return stride_text(e, load->tensor, load->axes, axis);
+    const char *offset = offset_text(e, tensor, axes, axes & ~column_axes(e->k));
+    return arena_format(e->arena, "%s%s%s, %s, first_column, %s, here", pointer,
+                        *offset ? " + " : "", offset, stride_text(e, tensor, axes, axis),
+                        e->columns);
 }
 
 const char *column_text(const Emitter *e, AxisSet axes)

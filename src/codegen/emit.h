@@ -368,9 +368,8 @@ void emit_whole_takes(const Pass *pass);
 /* ---- rows beside each other ---- */
 void emit_beside_place(Emitter *e);
 void emit_beside_walk(Emitter *e);
-/* Where a thread's vectors of a load begin, for its row's first column; the distance of columns. */
-const char *first_of_span(Emitter *e, const Load *load);
-const char *column_stride(Emitter *e, const Load *load);
+/* Where a thread's vectors of a tensor are: the arguments of load_span and store_span. */
+const char *span_text(Emitter *e, const char *pointer, int tensor, AxisSet axes);
 /* What each of these rows has once: computed, it is in an array by the elements of a vector. */
 bool is_of_rows_beside(const Emitter *e, Node n);
 bool is_across_value(const Emitter *e, Node n);

@@ -103,7 +103,7 @@ static const char *widener(const Emitter *e, const Load *load)
 {
     const int after = e->phase - load->first_phase;
     if (load->dtype == DTYPE_F16) return "widen_half_again";
-    return after > 0 && after % 2 == 0 ? "widen_anew" : "widen_again";
+    return after % 2 == 0 && (after > 0 || e->k->beside) ? "widen_anew" : "widen_again";
 }
 
 static const char *vector_element(Emitter *e, const Load *load)
@@ -111,7 +111,8 @@ static const char *vector_element(Emitter *e, const Load *load)
     const char *v = arena_format(e->arena, "%s_v", load->name);
     if (is_across(e->k, load)) return arena_format(e->arena, "%s[i]", v);
     if (load->widening == WIDENED_ALIKE) return arena_format(e->arena, "widen_once(%s[t], i)", v);
-    if (load->widening == WIDENED_ANEW && (is_hoisted(load) || e->phase > load->first_phase))
+    if (load->widening == WIDENED_ANEW &&
+        (is_hoisted(load) || e->k->beside || e->phase > load->first_phase))
         return arena_format(e->arena, "%s(%s[t], i)", widener(e, load), v);
     const char *element =
         arena_format(e->arena, is_resident(load) || e->ahead ? "%s[t][i]" : "%s[i]", v);

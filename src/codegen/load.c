@@ -56,13 +56,6 @@ static bool is_loaded_here(const Emitter *e, const Load *load, int phase, bool h
            (hoisted || phase_of_reading(e, load) == phase);
 }
 
-/* Whether columns that have rows beside them are of one axis. */
-static bool has_one_stride(const Kernel *k)
-{
-    const AxisSet columns = column_axes(k);
-    return k->beside && columns && !(columns & (columns - 1));
-}
-
 /* Where columns are several axes, each vector has an address of its own. */
 static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
 {
@@ -92,8 +85,8 @@ static void declare_resident(Emitter *e, const Load *load)
     if (is_across(e->k, load))
         line(e->out, "load_some(%s_v, %s, here);", load->name, load_address(e, load));
     else if (has_one_stride(e->k))
-        line(e->out, "load_span<step>(%s_v, %s, %s, first_column, %s, here);", load->name,
-             first_of_span(e, load), column_stride(e, load), e->columns);
+        line(e->out, "load_span<step>(%s_v, %s);", load->name,
+             span_text(e, load_pointer(e, load), load->tensor, load->axes));
 }
 
 static void emit_resident_load(Emitter *e, const Load *load)

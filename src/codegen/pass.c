@@ -176,6 +176,32 @@ static bool stores_all(const Kernel *k)
            !k->counts_places;
 }
 
+static bool is_span(const Pass *pass, const Store *store)
+{
+    return stores_spans(pass->e->k) && is_pass_store(pass, store) && store->access == ACCESS_VECTOR;
+}
+
+static void declare_spans(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (is_span(pass, store))
+            line(e->out, "%s %s_v[tiles];", vector_type(e, store->dtype), store->name);
+    }
+}
+
+static void store_spans(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (is_span(pass, store))
+            line(e->out, "store_span<step>(%s_v, %s);", store->name,
+                 span_text(e, store_pointer(e, store), store->tensor, store->axes));
+    }
+}
+
 static void emit_vector_stores(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -188,6 +214,10 @@ static void emit_vector_stores(const Pass *pass)
         }
         const char *at =
             address(e, store_pointer(e, store), store->tensor, store->axes, store->access);
+        if (is_span(pass, store)) {
+            line(e->out, "fill(%s_v[t], %s_out);", store->name, store->name);
+            continue;
+        }
         if (e->k->beside) {
             line(e->out, "store_some(%s, %s_out, %s);", at, store->name,
                  limit_text(e, store->axes));
@@ -492,6 +522,7 @@ void emit_pass(Emitter *e, int phase)
     if (!pass->any) return;
     if (skips_outside(e->k, phase)) emit_outside_values(e, phase);
     emit_whole_rows(pass);
+    declare_spans(pass);
     e->ahead = vectors_ahead(pass);
     name_vector_sums(pass);
     Text *kernel = open_body(e);
@@ -503,6 +534,7 @@ void emit_pass(Emitter *e, int phase)
     else
         emit_tiles(e, tile, tile_unrolling(pass));
     e->ahead = 0;
+    store_spans(pass);
     emit_pair_ends(pass);
     emit_whole_takes(pass);
     emit_counted_rows(pass);

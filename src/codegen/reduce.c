@@ -81,6 +81,7 @@ static const char *part_call(Emitter *e, Node reduction, const char *variable, b
     const InnerReduction *sum = paired_sum(e, reduction);
     if (sum && op == OP_MEAN) {
         const char *kind = received                              ? ""
+                           : e->k->beside                        ? "each_"
                            : e->k->moments == MOMENTS_OF_THREADS ? "warp_"
                            : e->k->moments == MOMENTS_EVEN       ? "even_"
                                                                  : "";
@@ -150,7 +151,8 @@ void declare_reductions(Emitter *e, int phase)
             emit_over_parts(e, r->node, arena_format(e->arena, "= %s;", identity));
         if (node(e->g, r->partner)->op != OP_MEAN) continue;
         name_moments(e, r->partner);
-        line(e->out, "float %s = 0, %s = 0;", e->seen[r->partner.id], e->shifts[r->partner.id]);
+        line(e->out, "float %s = 0, %s%s = %s;", e->seen[r->partner.id], e->shifts[r->partner.id],
+             array, *array ? "{}" : "0");
     }
 }
 
@@ -202,8 +204,14 @@ static void emit_mean(Emitter *e, Node n)
 {
     const NodeInfo *info = node(e->g, n);
     const char *sum = node_name(e, n), *count = product_text(e, info->reduced);
+    const int64_t size = axes_size(&e->plan->analysis->sizes, info->reduced);
+    const bool exact = !(size & (size - 1)); /* by its inverse */
+    const char *of_part =
+        exact || info->type != TYPE_F32
+            ? arena_format(e->arena, "/= %s;", count)
+            : arena_format(e->arena, "= quotient(%s, %s);", variable(e, n), count);
     if (is_part(e, n))
-        emit_over_parts(e, n, arena_format(e->arena, "/= %s;", count));
+        emit_over_parts(e, n, of_part);
     else if (e->k->moments == MOMENTS_OF_THREADS && info->type == TYPE_F32)
         line(e->out, "%s = quotient(%s, %s);", sum, sum, count);
     else
@@ -240,7 +248,8 @@ static bool computes_centred(const Emitter *e, Node mean)
 const char *mean_rest(const Emitter *e, Node n)
 {
     Node mean = node(e->g, n)->op == OP_SUB ? arg(e->g, n, 1) : (Node){0};
-    return mean.id && is_centred(e, n, mean) ? e->rests[mean.id] : NULL;
+    if (!mean.id || !is_centred(e, n, mean) || !e->rests[mean.id]) return NULL;
+    return arena_format(e->arena, "%s%s", e->rests[mean.id], subscript(e, mean));
 }
 
 /* The row value that x - mean is multiplied by wherever it is used: one operation then scales the
@@ -252,9 +261,11 @@ Node scale_of_centred(const Emitter *e, Node n)
     for (int i = 1; i < e->g->nodes.count; i++) {
         const NodeInfo *user = &e->g->nodes.data[i];
         if (user->op != OP_MUL || e->users[i] < 1 || user->args[0].id == user->args[1].id) continue;
-        for (int k = 0; k < 2; k++)
-            if (user->args[k].id == n.id && !is_column_value(e, user->args[1 - k]))
-                found = user->args[1 - k];
+        for (int k = 0; k < 2; k++) {
+            const Node by = user->args[1 - k];
+            if (user->args[k].id == n.id && (!is_column_value(e, by) || is_of_rows_beside(e, by)))
+                found = by;
+        }
     }
     return found;
 }
@@ -265,7 +276,7 @@ const char *scaled_text(Emitter *e, Node centred, Node by)
     const char *scale = expression(e, by, op_info[OP_MUL].precedence + 1);
     return arena_format(e->arena, "fmaf(%s - %s, %s, -%s * %s)",
                         expression(e, arg(e->g, centred, 0), op_info[OP_SUB].precedence),
-                        node_name(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
+                        variable(e, arg(e->g, centred, 1)), scale, mean_rest(e, centred), scale);
 }
 
 /* Until here the variable of a mean computed with its squares holds its distance from the shift. */
@@ -275,9 +286,17 @@ static void emit_moments_end(Emitter *e, Node mean)
     bool centred = rest.id || computes_centred(e, mean);
     if (rest.id) e->rests[mean.id] = node_name(e, rest);
     if (centred && !e->rests[mean.id]) e->rests[mean.id] = name_after(e, mean, "_rest");
-    line(e->out, "%s%s%smoments_end(%s, %s);", centred ? "const float " : "",
-         centred ? e->rests[mean.id] : "", centred ? " = " : "", node_name(e, mean),
-         e->shifts[mean.id]);
+    const char *of = subscript(e, mean), *rest_name = e->rests[mean.id];
+    if (*of && centred) line(e->out, "float %s%s;", rest_name, extents(e, mean));
+    if (*of) {
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < vec; i++)");
+    }
+    const char *to = !centred ? ""
+                     : *of    ? arena_format(e->arena, "%s%s = ", rest_name, of)
+                              : arena_format(e->arena, "const float %s = ", rest_name);
+    line(e->out, "%s%smoments_end(%s, %s%s);", *of ? "    " : "", to, variable(e, mean),
+         e->shifts[mean.id], of);
 }
 
 /* From here on the names of reductions mean their results. */

@@ -138,11 +138,16 @@ static double vector_accesses(const Kernel *k)
 /* Instructions by which a thread's vector of rows meets the other threads'. */
 static double beside_exchange(const Kernel *k)
 {
-    enum { SHUFFLE = 2, SLOT = 2, BARRIER = 16 };
+    enum { SHUFFLE = 2, SLOT = 2, MOMENTS = 10, BARRIER = 16 };
+    double count = 0;
     if (!k->beside || k->phases < 2) return 0;
     const int warps = warps_of_row(k);
-    const double lanes = SHUFFLE * doublings(k->lanes) * k->vec;
-    return k->inner_count * (lanes + (warps > 1 ? SLOT * warps * k->vec + BARRIER : 0));
+    for (int i = 0; i < k->inner_count; i++) {
+        const int slot = k->inner[i].partner.id ? MOMENTS : SLOT;
+        count += SHUFFLE * doublings(k->lanes) * k->vec;
+        if (warps > 1) count += slot * warps * k->vec + BARRIER;
+    }
+    return count;
 }
 
 /* Instructions by which a thread finds the places of a tile's vectors along several column axes. */

@@ -100,6 +100,25 @@ bool reads_f16(const Kernel *k)
     return false;
 }
 
+bool has_one_stride(const Kernel *k)
+{
+    const AxisSet columns = column_axes(k);
+    return k->beside && columns && !(columns & (columns - 1));
+}
+
+int columns_for_rows_beside(const Kernel *k)
+{
+    int count = 0;
+    for (int i = 0; i < k->load_count && k->beside; i++)
+        count += (k->loads[i].axes & column_axes(k)) && !(k->loads[i].axes & k->beside);
+    return count;
+}
+
+bool stores_spans(const Kernel *k)
+{
+    return has_one_stride(k) && !is_streamed(k) && k->inner_count && columns_for_rows_beside(k);
+}
+
 /* How many vectors a row has of a column. */
 int row_inputs(const Kernel *k)
 {

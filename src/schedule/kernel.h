@@ -447,6 +447,12 @@ static inline int fastest_column(const Kernel *k)
     while (k->columns >> axis > 1) axis++;
     return axis;
 }
+/* Rows that are neighbours in memory: whether their columns are of one axis; how many values of a
+ * column all of them have in common; whether their vectors are stored after the last is computed.
+ * Those stores are behind a branch, and loads for the next column cannot go before it. */
+bool has_one_stride(const Kernel *k);
+int columns_for_rows_beside(const Kernel *k);
+bool stores_spans(const Kernel *k);
 /* Which of a thread's two loops over its elements a value varies along: over its tiles, over the
  * elements of a vector. */
 enum { ALONG_TILES = 1, ALONG_VECTOR = 2 };

@@ -34,9 +34,10 @@
  * many. */
 static int count_exchanged(const Graph *g, const Kernel *k, const InnerReduction *r)
 {
-    const bool blocks = node(g, r->node)->reduced >> fastest_column(k) & 1;
-    if (reduces_part(g, k, r->node)) return blocks ? 0 : k->vec;
-    return node(g, r->partner)->op != OP_MEAN ? 1 : k->moments == MOMENTS_EVEN ? 2 : 3;
+    const bool blocks = node(g, r->node)->reduced >> fastest_column(k) & 1,
+               squares = node(g, r->partner)->op == OP_MEAN;
+    if (reduces_part(g, k, r->node)) return blocks ? 0 : squares ? 2 * k->vec + 1 : k->vec;
+    return !squares ? 1 : k->moments == MOMENTS_EVEN ? 2 : 3;
 }
 
 int most_exchanged(const Graph *g, const Kernel *k)
@@ -99,7 +100,7 @@ void pair_reductions(const Scheduler *s, Kernel *k)
         const bool exponentials = node(s->g, partner)->op == OP_MAX_OVER;
         r->inverse = exponentials && divides[r->node.id];
         if (found->sum.id) continue; /* a second sum waits for the result */
-        if (s->a->beside || reduces_part(s->g, k, r->node)) continue;
+        if (s->a->beside ? exponentials : reduces_part(s->g, k, r->node)) continue;
         r->partner = partner;
         k->inner[found - k->inner].sum = r->node;
     }

@@ -112,8 +112,9 @@ static double beside_registers(const Scheduler *s, const Kernel *k, double of_el
 {
     static const double BASE = 22, SHARE = 18, SINGLE = 1.4;
     const double elements = k->vec * k->tiles * row_inputs(k) * (k->vec == 1 ? SINGLE : 1);
+    const int columns = stores_spans(k) ? columns_for_rows_beside(k) : 0;
     return BASE + (is_persistent(k) ? SHARE : 0) + of_element * elements +
-           of_sum * accumulator_registers(s, k) * k->tiles;
+           (of_sum * accumulator_registers(s, k) + columns) * k->tiles;
 }
 
 /* Where later phases need more than one costly value of each element of a row in registers,

@@ -260,7 +260,7 @@ bool may_leave_open(const Kernel *k)
 
 bool may_take_whole_moments(const Scheduler *s, const Kernel *k)
 {
-    return has_whole_tiles(k) && has_moments(s, k) && k->threads_per_row >= WARP;
+    return has_whole_tiles(k) && has_moments(s, k) && k->threads_per_row >= WARP && !k->beside;
 }
 
 /* Of more tiles ptxas would compute those that are full all at once, and spill. To join a mean
@@ -281,7 +281,7 @@ void set_open_tile(const Scheduler *s, Kernel *k)
  * meet without counts and divisions. */
 bool may_have_even_moments(const Scheduler *s, const Kernel *k)
 {
-    bool full = !is_ragged(k) && !is_streamed(k) && !k->dynamic &&
+    bool full = !is_ragged(k) && !is_streamed(k) && !k->dynamic && !k->beside &&
                 !(k->threads_per_row & (k->threads_per_row - 1));
     return full && has_moments(s, k) && k->moments != MOMENTS_OF_THREADS && !k->stages && !k->lag &&
            !is_grouped(k);

@@ -3,12 +3,11 @@
 #include "fusec.cuh"
 
 // channels (row), from channels.fuse:3-13
-//   y           = (x_centred - x_mean_rest) * rstd * gamma + beta
-//   rstd        = rsqrt(max(mean[C](x_centred * x_centred) - where(mean[C](x_centred) * mean[C](x_centred) < inf, mean[C](x_centred) * mean[C](x_centred), 0.0), 0.0) + 1e-6)
+//   y         = x_centred * rstd * gamma + beta
+//   rstd      = rsqrt(mean[C](x_centred * x_centred) + 1e-6)
 // where
-//   x_mean      = mean[C](x)
-//   x_centred   = x - x_mean
-//   x_mean_rest = where(abs(mean[C](x_centred)) < inf, mean[C](x_centred), 0.0)
+//   x_mean    = mean[C](x)
+//   x_centred = x - x_mean
 //
 // launch         1 of 1; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (ceil(S / 64), min(B, 65535))
@@ -36,7 +35,7 @@ void channels(
     const int team = threadIdx.x / (32 * warps) * (32 / lanes) + threadIdx.x % 32 / lanes;
     const int thread_in_row = threadIdx.x / 32 % warps * lanes + threadIdx.x % lanes;
     const int first_column = thread_in_row;
-    __shared__ float scratch[2][8 * warps][teams];
+    __shared__ float scratch[2][13 * warps][teams];
     int parity = 0;
 
     const long long s = blockIdx.x * (long long)(teams * vec) + team * vec;
@@ -46,54 +45,39 @@ void channels(
         vector<bf16, vec> x_v[tiles];
         load_span<step>(x_v, x + line * x_B + s, x_C, first_column, C, here);
         float x_mean[vec] = {};
+        float row_variance[vec] = {};    // mean[C](x_centred * x_centred)
+        float x_mean_seen = 0, x_mean_shift[vec] = {};
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step;
+            float x_mean_of[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                const float x_ = x_v[t][i];
-                if (col < C) {
-                    x_mean[i] += x_;
-                }
+                const float x_ = widen_anew(x_v[t], i);
+                x_mean_of[i] = x_;
             }
+            if (col < C)
+                moments_add(each_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift), x_mean_of);
         }
-        span_reduce<lanes, warps>(scratch, parity, team, each_of<Sum>(x_mean));
+        moments_settle(each_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift));
+        span_reduce<lanes, warps>(scratch, parity, team, each_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift));
         #pragma unroll
         for (int i = 0; i < vec; i++)
-            x_mean[i] /= C;
-
-        float row_mean[vec] = {};    // mean[C](x_centred)
-        float row_mean2[vec] = {};    // mean[C](x_centred * x_centred)
-        #pragma unroll
-        for (int t = 0; t < tiles; t++) {
-            const int col = first_column + t * step;
-            #pragma unroll
-            for (int i = 0; i < vec; i++) {
-                const float x_ = widen_again(x_v[t], i);
-                const float x_centred = x_ - x_mean[i];
-                if (col < C) {
-                    row_mean[i] += x_centred;
-                    row_mean2[i] += x_centred * x_centred;
-                }
-            }
-        }
-        span_reduce<lanes, warps>(scratch, parity, team, each_of<Sum>(row_mean), each_of<Sum>(row_mean2));
-        #pragma unroll
-        for (int i = 0; i < vec; i++)
-            row_mean[i] /= C;
-        #pragma unroll
-        for (int i = 0; i < vec; i++)
-            row_mean2[i] /= C;
-
+            x_mean[i] = quotient(x_mean[i], C);
         float x_mean_rest[vec];
-        float product[vec];
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            x_mean_rest[i] = moments_end(x_mean[i], x_mean_shift[i]);
+        #pragma unroll
+        for (int i = 0; i < vec; i++)
+            row_variance[i] = quotient(row_variance[i], C);
+
         float rstd_[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            x_mean_rest[i] = fabsf(row_mean[i]) < infinity() ? row_mean[i] : 0.0f;
-            product[i] = row_mean[i] * row_mean[i];
-            rstd_[i] = rsqrtf(max_nan(row_mean2[i] - (product[i] < infinity() ? product[i] : 0.0f), 0.0f) + 1e-06f);
+            rstd_[i] = rsqrtf(row_variance[i] + 1e-06f);
         }
+        vector<bf16, vec> y_v[tiles];
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step;
@@ -102,12 +86,12 @@ void channels(
             float y_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
-                const float x_ = widen_anew(x_v[t], i);
-                const float x_centred = x_ - x_mean[i];
-                y_out[i] = (x_centred - x_mean_rest[i]) * rstd_[i] * gamma_ + beta_;
+                const float x_ = widen_again(x_v[t], i);
+                y_out[i] = fmaf(x_ - x_mean[i], rstd_[i], -x_mean_rest[i] * rstd_[i]) * gamma_ + beta_;
             }
-            store_some(y + line * y_B + col * y_C + s, y_out, col < C ? here : 0);
+            fill(y_v[t], y_out);
         }
+        store_span<step>(y_v, y + line * y_B + s, y_C, first_column, C, here);
         if (thread_in_row == 0) {
             float rstd_out[vec];
             #pragma unroll

@@ -106,6 +106,108 @@ DEVICE void moments_settle(Moments r) { moments_settle(r, quick_inverse(fmaxf(r.
 //@ EvenMoments+moments_settle
 DEVICE void moments_settle(EvenMoments r) { moments_settle(r, 1 / r.seen); }
 
+//@ EachMoments each_moments_of
+// The same of n rows, of each of which a thread has seen as many values.
+template <int n> struct EachMoments {
+    float (&sum)[n], (&squares)[n], &seen, (&shift)[n];
+};
+template <int n>
+DEVICE EachMoments<n> each_moments_of(float (&sum)[n], float (&squares)[n], float &seen, float (&shift)[n])
+{
+    return {sum, squares, seen, shift};
+}
+template <int lanes, int n> DEVICE void lane_reduce(EachMoments<n> r)
+{
+    const float count = r.seen, inverse = quick_inverse(fmaxf(count, 1));
+    lane_reduce<lanes>(sum_of(r.seen));
+    const float inverse_of_all = quick_inverse(fmaxf(r.seen, 1));
+    #pragma unroll
+    for (int i = 0; i < n; i++) {
+        const float shift = __shfl_sync(0xffffffff, r.shift[i], 0, lanes);
+        r.sum[i] += count * (r.shift[i] - shift);
+        r.shift[i] = shift;
+        const float mean = r.sum[i] * inverse;
+        lane_reduce<lanes>(sum_of(r.sum[i]));
+        const float off = mean - r.sum[i] * inverse_of_all;
+        r.squares[i] += off * (off * count);
+        lane_reduce<lanes>(sum_of(r.squares[i]));
+    }
+}
+
+//@ EachMoments+moments_add
+// of the n rows a value each
+template <int n> DEVICE void moments_add(EachMoments<n> r, const float (&values)[n])
+{
+    const bool moves = r.seen >= 8 && (__float_as_int(r.seen) & 0x7fffff) == 0;
+    #pragma unroll
+    for (int i = 0; i < n; i++) {
+        if (r.seen == 0)
+            r.shift[i] = moments_shift(values[i]);
+        if (moves)
+            moments_move(moments_of(r.sum[i], r.squares[i], r.seen, r.shift[i]));
+        const float off = values[i] - r.shift[i];
+        r.sum[i] += off;
+        r.squares[i] += off * off;
+    }
+    r.seen += 1;
+}
+
+//@ EachMoments+moments_settle
+template <int n> DEVICE void moments_settle(EachMoments<n> r)
+{
+    const float inverse = quick_inverse(fmaxf(r.seen, 1));
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        moments_settle(moments_of(r.sum[i], r.squares[i], r.seen, r.shift[i]), inverse);
+}
+
+//@ EachMoments+put_slot
+template <int stride, class S, int n> DEVICE void put_slot(S *&slot, bool writes, EachMoments<n> r)
+{
+    #pragma unroll
+    for (int i = 0; i < n; i++) {
+        put_slot<stride>(slot, writes, sum_of(r.sum[i]));
+        put_slot<stride>(slot, writes, sum_of(r.squares[i]));
+        put_slot<stride>(slot, writes, sum_of(r.shift[i]));
+    }
+    put_slot<stride>(slot, writes, sum_of(r.seen));
+}
+
+//@ EachMoments+combine_slots
+// the distances of all are taken to the shift of the first, which has seen values if any has
+template <int count, int apart = 1, class S, int n> DEVICE void combine_slots(const S *&slots, EachMoments<n> r)
+{
+    constexpr int next = count * apart;
+    float seen[count];
+    r.seen = 0;
+    #pragma unroll
+    for (int w = 0; w < count; w++) {
+        seen[w] = *(const float *)(slots + 3 * n * next + w * apart);
+        r.seen += seen[w];
+    }
+    const float inverse = quick_inverse(fmaxf(r.seen, 1));
+    #pragma unroll
+    for (int i = 0; i < n; i++) {
+        float sum[count];
+        r.shift[i] = *(const float *)(slots + 2 * next);
+        r.sum[i] = r.squares[i] = 0;
+        #pragma unroll
+        for (int w = 0; w < count; w++) {
+            sum[w] = *(const float *)(slots + w * apart);
+            sum[w] += seen[w] * (*(const float *)(slots + 2 * next + w * apart) - r.shift[i]);
+            r.sum[i] += sum[w];
+        }
+        const float mean = r.sum[i] * inverse;
+        #pragma unroll
+        for (int w = 0; w < count; w++) {
+            const float off = sum[w] * quick_inverse(fmaxf(seen[w], 1)) - mean;
+            r.squares[i] += *(const float *)(slots + next + w * apart) + off * (off * seen[w]);
+        }
+        slots += 3 * next;
+    }
+    slots += next;
+}
+
 //@ moments_end
 // from a mean's distance from the shift to the mean, rounded, and what that lacks: none where it is infinite
 DEVICE float moments_end(float &mean, float shift)

@@ -150,3 +150,26 @@ template <class T, int n, class V> DEVICE void store_some(T *at, const V (&value
                 at[i] = v[i];
     }
 }
+
+//@ store_span
+// Neighbouring rows: as load_span, the other way.
+template <int step, class T, int n, int tiles>
+DEVICE void store_span(const vector<T, n> (&v)[tiles], T *at, long long stride, int first_column, int columns, int count)
+{
+    const bool whole = count >= n && misalignment<n>(at) == 0 && misalignment<n>((const T *)0 + stride) == 0;
+    at += first_column * stride;
+    if (whole) {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++, at += step * stride)
+            if (tiles * step == columns || first_column + t * step < columns)
+                put_numbers(at, v[t]);
+    } else {
+        #pragma unroll
+        for (int t = 0; t < tiles; t++, at += step * stride)
+            if (tiles * step == columns || first_column + t * step < columns)
+                #pragma unroll
+                for (int i = 0; i < n; i++)
+                    if (i < count)
+                        at[i] = v[t][i];
+    }
+}

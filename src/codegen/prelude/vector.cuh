@@ -175,10 +175,11 @@ template <int step, class T, int n, int tiles>
 DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, int first_column, int columns, int count)
 {
     if (count >= n && misalignment<n>(at) == 0 && misalignment<n>((const T *)0 + stride) == 0) {
+        at += first_column * stride;
         #pragma unroll
-        for (int t = 0; t < tiles; t++)
+        for (int t = 0; t < tiles; t++, at += step * stride)
             if (tiles * step == columns || first_column + t * step < columns)
-                read_once(v[t], at + (first_column + t * step) * stride);
+                read_once(v[t], at);
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
