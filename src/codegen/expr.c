@@ -98,12 +98,20 @@ static const char *fill_pattern(Emitter *e, Node n, const char *pattern)
     return text_string(text);
 }
 
+/* Of the two phases of neighbouring rows the first widens by instructions of its own, too: the
+ * compiler takes two for every other element. */
+static bool widens_first(const Kernel *k)
+{
+    enum { TWO = 2 };
+    return k->beside && k->phases == TWO;
+}
+
 /* Each phase by other instructions than the phase before. */
 static const char *widener(const Emitter *e, const Load *load)
 {
     const int after = e->phase - load->first_phase;
     if (load->dtype == DTYPE_F16) return "widen_half_again";
-    return after % 2 == 0 && (after > 0 || e->k->beside) ? "widen_anew" : "widen_again";
+    return after % 2 == 0 && (after > 0 || widens_first(e->k)) ? "widen_anew" : "widen_again";
 }
 
 static const char *vector_element(Emitter *e, const Load *load)
@@ -112,7 +120,7 @@ static const char *vector_element(Emitter *e, const Load *load)
     if (is_across(e->k, load)) return arena_format(e->arena, "%s[i]", v);
     if (load->widening == WIDENED_ALIKE) return arena_format(e->arena, "widen_once(%s[t], i)", v);
     if (load->widening == WIDENED_ANEW &&
-        (is_hoisted(load) || e->k->beside || e->phase > load->first_phase))
+        (is_hoisted(load) || widens_first(e->k) || e->phase > load->first_phase))
         return arena_format(e->arena, "%s(%s[t], i)", widener(e, load), v);
     const char *element =
         arena_format(e->arena, is_resident(load) || e->ahead ? "%s[t][i]" : "%s[i]", v);
@@ -346,7 +354,12 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
             info->type == TYPE_F32)
             return arena_format(e->arena, "%s / %s", expression(e, info->args[0], *precedence),
                                 e->divisors[info->args[1].id]);
-        if (!is_inverted(e, info->args[1]) || !is_column_value(e, n) || e->repeated[n.id]) break;
+        if (e->repeated[n.id]) break;
+        if (info->type == TYPE_F32 && is_at_least_one(e->g, info->args[1])) {
+            *precedence = 16;
+            return fill_pattern(e, n, "quick_quotient($0, $1)");
+        }
+        if (!is_inverted(e, info->args[1]) || !is_column_value(e, n)) break;
         return arena_format(e->arena, "%s * %s",
                             expression(e, info->args[0], op_info[OP_MUL].precedence),
                             inverse_text(e, info->args[1]));

@@ -331,3 +331,21 @@ void verify_graph(const Graph *g)
     }
 }
 #endif
+
+static bool is_nonnegative(const NodeInfo *info)
+{
+    return info->op == OP_EXP || info->op == OP_EXP2 || info->op == OP_ABS ||
+           (info->op == OP_MUL && info->args[0].id == info->args[1].id);
+}
+
+bool is_at_least_one(const Graph *g, Node n)
+{
+    const NodeInfo *sum = node(g, n);
+    if (sum->op != OP_ADD || sum->type != TYPE_F32) return false;
+    for (int i = 0; i < 2; i++) {
+        const NodeInfo *one = node(g, sum->args[i]);
+        if (one->op == OP_CONST && one->number >= 1 && is_nonnegative(node(g, sum->args[1 - i])))
+            return true;
+    }
+    return false;
+}

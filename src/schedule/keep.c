@@ -46,7 +46,7 @@ void find_kept(const Scheduler *s, Kernel *k)
 {
     enum { LEAST = 8 };
     if (k->keeps || k->beside || k->phases > LAST_PHASE_BIT) return;
-    if (!has_parts(s->g, k) && !k->window) return;
+    if (!has_parts(s->g, k) && !k->window && !repeats_costly(s, k)) return;
     const double *work = count_work(s, k);
     uint64_t *uses = find_ends(s, k);
     k->keeps = NEW_ARRAY(s->arena, Kept, s->g->nodes.count);

@@ -4,14 +4,17 @@
 
 /* Of an operation, in those of an addition. Where a result's inverse is found once, divisions are
  * taken for products with it. */
-static double cost_of(const Target *t, Op op, bool inverted)
+static double cost_of(const Scheduler *s, const NodeInfo *info, bool inverted)
 {
+    enum { QUICK_QUOTIENT = 4 };
+    const Target *t = s->target;
     const double costs[COST_COUNT] = {[COST_CHEAP] = 1,
                                       [COST_DIVIDE] = t->division,
                                       [COST_EXP] = t->division,
                                       [COST_FUNCTION] = t->division,
                                       [COST_SERIES] = t->tangent};
-    return op == OP_DIV && inverted ? 1 : costs[op_info[op].cost];
+    const bool quick = info->op == OP_DIV && is_at_least_one(s->g, info->args[1]);
+    return info->op == OP_DIV && inverted ? 1 : quick ? QUICK_QUOTIENT : costs[op_info[info->op].cost];
 }
 
 /* By node id: how many phases need what is computed for each element. */
@@ -51,7 +54,7 @@ static Operations count_operations(const Scheduler *s, const Kernel *k)
     for (int i = 1; i < s->g->nodes.count; i++) {
         const NodeInfo *info = &s->g->nodes.data[i];
         if (!k->computed[i] || !(info->axes & k->columns)) continue;
-        double cost = cost_of(s->target, info->op, inverted);
+        double cost = cost_of(s, info, inverted);
         if (!k->beside && !is_dense(k) && !(info->axes >> fastest_column(k) & 1))
             cost /= k->vec; /* once a vector */
         o.once += cost;
