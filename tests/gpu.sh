@@ -198,6 +198,18 @@ list_cases() {
         echo "examples/group_norm_nhwc_silu.fuse $size"
         echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse $size"
     done
+    for size in "" "B=300 S=50" "B=1 S=65536" "C=40" "B=7 --stride x=540000,130,1" "B=3 S=1000 C=77"; do
+        echo "tests/bench/graphs/instance_norm_nhwc.fuse $size"
+    done
+    for file in rms_channels ln_channels_384 swiglu_fp8 silu_quant silu_quant_row rmsnorm_gated moe_gate; do
+        echo "tests/bench/graphs/$file.fuse"
+    done
+    for size in "B=3 S=49" "B=2 C=7 S=1000" "C=768 S=784" "C=96 S=1001 --offset x=1"; do
+        echo "tests/bench/graphs/rms_channels.fuse $size"
+        echo "examples/layernorm_channels.fuse $size"
+        echo "examples/layernorm_channels_bwd.fuse $size"
+    done
+    for size in "" "C=1000 S=99" "C=768 S=784"; do echo "tests/cases/large_mean_beside.fuse $size"; done
     for size in "B=128 C=100 H=14 W=14" "C=100 --stride x=4000,40,6,1" "H=28 W=28 --offset x=1"; do echo "tests/cases/dense_pixels.fuse $size"; done
     for size in "N=64 G=8 C=16 H=14 W=14" "N=64 G=8 C=16 H=7 W=7" "N=30 --stride x=130,50,15,7,1" "N=40 --stride dx=90,42,14,7,1"; do
         echo "tests/cases/dense_pixels_bwd.fuse $size"

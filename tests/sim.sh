@@ -130,6 +130,12 @@ list_types() {
         echo "examples/group_norm_nhwc_silu.fuse G=5 C=10 $size --sms 2"
         echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse G=5 C=10 ${size//y=/dx=} --sms 2"
     done
+    # kernels without sums that walk rows, and groups of rows, with column vectors in registers
+    for size in "B=3 S=70" "B=40 S=9" "B=2 S=300 C=40" "B=3 S=71 --stride x=9100,128,1 --stride y=9200,129,1" "B=5 S=0"; do
+        echo "tests/bench/graphs/instance_norm_nhwc.fuse --sms 2 $size"
+    done
+    for size in M=700 M=3 "M=90 --stride x=136,1"; do echo "tests/bench/tiles/batchnorm_nhwc.fuse --sms 1 $size"; done
+    for size in "M=3 G=3" "M=2 G=5 K=24"; do echo "tests/bench/graphs/swiglu_fp8.fuse $size"; done
     # as many neighbouring rows as the threads of a row have columns at a time
     for size in "C=16 S=8" "C=128 S=64" "C=512 S=64"; do echo "examples/layernorm_channels.fuse B=2 $size"; done
     for strides in "" "--stride x=2600,40,1 --stride gamma=33,1" "--stride q=2700,33,1 --stride e=99,1 --offset x=1"; do

@@ -135,8 +135,9 @@ static void emit_group_start(Emitter *e)
 void emit_groups(Emitter *e)
 {
     const char *groups = count_name(e, e->k->kept, "groups");
-    line(e->out, "constexpr int chunk = %d;    // so many parts are added, then chunks",
-         e->k->chunk);
+    if (e->k->accumulator_count)
+        line(e->out, "constexpr int chunk = %d;    // so many parts are added, then chunks",
+             e->k->chunk);
     emit_share(e, groups);
     e->rows = count_name(e, e->k->rows, "rows");
     line(e->out, "const long long row_step = %s;",
@@ -155,7 +156,7 @@ void emit_groups(Emitter *e)
                 "// the next kernel waits, in its wait_for_previous_kernel(), until this one is done");
             line(e->out, "if (count == 1) let_next_kernel_start();");
         }
-        emit_part_end(e, groups);
+        if (e->k->accumulator_count) emit_part_end(e, groups);
         line(e->out, "next_part(group, part, parts);");
     }
 }

@@ -34,13 +34,20 @@ static const char *teams_text(Emitter *e)
 static const char *groups_text(Emitter *e)
 {
     const Kernel *k = e->k;
+    const char *groups = product_text(e, k->kept),
+               *teams = k->teams > 1 ? arena_format(e->arena, ", %d at a time", k->teams) : "";
+    if (!k->accumulator_count)
+        return arena_format(
+            e->arena,
+            "those of one %s are a group, which is cut into parts, and have column vectors in "
+            "common; a CTA walks the rows of its parts%s",
+            groups, teams);
     return arena_format(
         e->arena,
-        "those of one %s are a group, which is cut into parts; a CTA walks the rows of its parts%s "
+        "those of one %s are a group, which is cut into parts; a CTA walks the rows of its parts%s%s "
         "and stores the sums of each, or, where it has whole groups (alone), adds them as the "
         "finish kernel would and stores the results",
-        product_text(e, k->kept),
-        k->teams > 1 ? arena_format(e->arena, ", %d at a time,", k->teams) : "");
+        groups, teams, *teams ? "," : "");
 }
 
 static const char *list_axes(Emitter *e, AxisSet axes)

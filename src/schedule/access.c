@@ -30,10 +30,12 @@ double wasted_sectors(const Scheduler *s, const Kernel *k)
 /* What of memory's rate a kernel gets by how it asks for rows. */
 double share_of_rate(const Scheduler *s, const Kernel *k)
 {
+    static const double PLAIN = 0.83; /* of what only reads and writes rows */
     const Target *t = s->target;
     if (has_bulk_rows(k)) return t->copied;
     if (!is_persistent(k)) return 1;
     if (has_column_accumulators(k)) return is_paced(k) ? 1 : t->loose;
+    if (!k->inner_count) return PLAIN * t->loose;
     const bool whole_lines = column_count(s, k) * narrowest(k) % LINE_BYTES == 0;
     return t->walked * (has_copy_warp(k) || whole_lines ? 1 : t->unaligned);
 }

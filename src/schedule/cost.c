@@ -80,6 +80,12 @@ static double scattered_bytes(const Kernel *k, Access access, AxisSet axes, DTyp
                                                           : 0;
 }
 
+/* Of what the rows of a group have in common, and each reads. */
+static bool is_of_group(const Kernel *k, const Load *load)
+{
+    return !k->inner_count && !k->accumulator_count && (load->axes & k->rows) != k->rows;
+}
+
 static Part measure_part(const Scheduler *s, const Kernel *k)
 {
     const AxisSet rows = k->rows | k->beside;
@@ -91,7 +97,7 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
         if (is_masked(k, load)) part.masked += bytes * (1 - k->window->share);
         if (is_masked(k, load)) bytes *= k->window->share;
         part.scattered += scattered_bytes(k, load->access, load->axes, load->dtype, bytes);
-        if (!(load->axes & rows)) {
+        if (!(load->axes & rows) || is_of_group(k, load)) {
             part.shared += bytes;
             continue;
         }
@@ -197,9 +203,10 @@ double share_of_places(const Scheduler *s, const Kernel *k)
  * part; its share of one of the part's rows. */
 static double part_end(const Kernel *k)
 {
-    static const double SUM = 3, MOMENTS = 28;
+    static const double SUM = 3, MOMENTS = 28, NEXT = 40; /* NEXT: to go to the next part */
     double values = 0;
     if (!k->kept || !k->part_rows) return 0;
+    if (!k->accumulator_count) return NEXT * k->teams / k->part_rows;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column && !k->accumulators[i].mean.id)
             values += k->accumulators[i].squares.id ? MOMENTS : SUM;
@@ -286,11 +293,15 @@ static const Kernel *only_walker(const Plan *plan)
 static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
                        double times[BOUNDS])
 {
-    static const double ALONE = 0.4; /* of a CTA without a cluster */
+    static const double ALONE = 0.4,          /* of a CTA without a cluster */
+        HIDDEN_WORK = 0.7, HIDDEN_WAIT = 0.5, /* left of kernels without sums, or of rows that
+                                                 are neighbours: many small CTAs hide them */
+        L1_RATE = 180;                        /* GB/s of an SM */
     const Target *t = s->target;
     const int ctas = resident(s, k), rows = rows_at_once(k);
     const double parts = has_column_parts(k) ? k->column_ctas : 1; /* of a row, a CTA each */
-    double shared = keeps_columns(k) ? 0 : part->shared / rows,
+    const bool plain = !k->inner_count && !k->accumulator_count;
+    double shared = keeps_columns(k) || plain ? 0 : part->shared / rows,
            rate = t->l2_rate / wasted_sectors(s, k);
     double starts =
         is_persistent(k) ? 0 : t->start * (ALONE + doublings(k->cluster)) * parts / rows;
@@ -307,6 +318,9 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
         starts;
     times[BOUND_BY_MESSAGES] =
         is_grouped(k) && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
+    if (plain && !keeps_columns(k)) times[BOUND_BY_L2] += part->shared / L1_RATE * slower;
+    if (plain || (k->beside && !is_persistent(k))) times[BOUND_BY_INSTRUCTIONS] *= HIDDEN_WORK;
+    if ((plain || k->beside) && !is_persistent(k)) times[BOUND_BY_WAITS] *= HIDDEN_WAIT;
 }
 
 /* The same of a plan, whose only kernel that walks rows is `k`. */

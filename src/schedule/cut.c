@@ -383,6 +383,31 @@ static void group_rows(const Scheduler *s, Kernel *k)
     k->columnwise = !k->inner_count && !stores_of_rows(k);
 }
 
+/* The slowest row axes of vectors that a kernel without reductions reads, if the rows of a group of
+ * those axes have them in common; 0: there are none, or others. */
+static AxisSet groups_of_vectors(const Kernel *k)
+{
+    AxisSet groups = 0;
+    if (k->accumulator_count || k->inner_count || k->kept) return 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const AxisSet axes = k->loads[i].axes & k->rows;
+        if (k->loads[i].access != ACCESS_VECTOR || !axes || axes == k->rows) continue;
+        if (groups && axes != groups) return 0;
+        groups = axes;
+    }
+    return groups < (k->rows & ~groups & -(k->rows & ~groups)) ? groups : 0;
+}
+
+/* In a ring it walks its rows by groups, as sums over their rows do, and reads those vectors once a
+ * part: fit_schedule(). */
+static void group_vectors(const Scheduler *s, Kernel *k)
+{
+    const AxisSet groups = groups_of_vectors(k);
+    if (!groups || k->rows != s->a->rows) return;
+    k->kept = groups;
+    k->rows &= ~groups;
+}
+
 /* Where rows are neighbours in memory and their columns are apart, a kernel has vectors of rows. */
 static void lay_beside(const Scheduler *s, Kernel *k)
 {
@@ -437,6 +462,7 @@ static void cut(Scheduler *s, bool late)
     if ((s->problem = find_oversize(s))) return;
     for (int i = 0; i < s->kernels.count; i++) {
         group_rows(s, &s->kernels.data[i]);
+        group_vectors(s, &s->kernels.data[i]);
         lay_beside(s, &s->kernels.data[i]);
     }
     const int walkers = s->kernels.count;

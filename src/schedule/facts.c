@@ -134,6 +134,16 @@ int column_vectors(const Kernel *k)
     return count;
 }
 
+/* Whether a CTA that walks rows has something from one for the next: sums, a ring for what waits, or
+ * column vectors that it holds. Values that a part of a row has in common it would load anew. */
+bool gains_by_walking(const Kernel *k)
+{
+    if (!k->rows || k->inner_count || k->accumulator_count) return k->rows != 0;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].axes & column_axes(k) && k->loads[i].access != ACCESS_VECTOR) return false;
+    return column_vectors(k) > 0;
+}
+
 /* Of a column's elements in vectors that all rows share. */
 static int column_bytes(const Kernel *k)
 {

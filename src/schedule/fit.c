@@ -263,8 +263,7 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
     const Schedule *f = &s->forced;
     bool copy_warp = f->family == FAMILY_WARP_SPECIALIZED, ring = f->stages > 1 || f->reuse;
     int threads = kernel_threads(k) + helper_threads(k);
-    bool walks =
-        (k->inner_count || k->accumulator_count) && k->rows && k->column_ctas == 1 && !k->dynamic;
+    bool walks = gains_by_walking(k) && k->column_ctas == 1 && !k->dynamic;
     if (!ring)
         return copy_warp ? "stages: warp-specialized needs a ring of two stages or more"
                : f->lag || f->lines || f->scalars
@@ -324,16 +323,29 @@ static int default_conversion(const Scheduler *s, const Kernel *k)
     return costly ? CONVERT_ONCE : rewidens_row(s, k) ? CONVERT_HALVES : CONVERT_F16;
 }
 
+/* Rows of a group that a CTA walks before it stores their sums: a few for each team, and as many as
+ * make up for the end of a part. */
+static int rows_of_part(const Scheduler *s, const Kernel *k)
+{
+    enum { LEAST = 64, OF_TEAM = 4, LEAST_BYTES = 1 << 16, SMALL = 8, SMALL_OF_TEAM = 2 };
+    const int64_t bytes = column_count(s, k) * row_bytes(k);
+    const int small = SMALL_OF_TEAM * k->teams;
+    if (!k->accumulator_count) return small > SMALL ? small : SMALL; /* CTAs get as many each */
+    int64_t rows = OF_TEAM * k->teams > LEAST ? OF_TEAM * k->teams : LEAST;
+    while (bytes && rows * bytes < LEAST_BYTES) rows *= 2;
+    return (int)rows;
+}
+
 /* Before it is known where things are. */
 static void derive_shape(Scheduler *s, Kernel *k)
 {
-    enum { PAIR = 2, LEAST_PART = 64, OF_TEAM = 4 };
+    enum { PAIR = 2 };
     Schedule *f = &s->forced;
     bool ring = f->stages > 1 || f->reuse;
     f->lines = ring && wants_lines(s, k, (Home)(f->row - 1));
     f->scalars = ring && !has_copy_warp(k) && fetches_scalars(k) && has_scalars_of_rows(k);
     f->paced = has_copy_warp(k) && ((k->accumulator_count && row_inputs(k) == PAIR) || k->vec == 1);
-    f->part = !k->kept ? 0 : OF_TEAM * k->teams > LEAST_PART ? OF_TEAM * k->teams : LEAST_PART;
+    f->part = k->kept ? rows_of_part(s, k) : 0;
     f->checked = checks_full_tiles(s, k);
     k->bringer = bringer_of(f);
 }
@@ -427,9 +439,18 @@ static void set_details(Scheduler *s, Kernel *k)
     place_late(k, f->early && may_read_early(k));
 }
 
+/* Without a ring, rows that have only vectors in common with their group are walked one by one. */
+static void leave_groups(Kernel *k)
+{
+    if (!k->kept || k->accumulator_count) return;
+    k->rows |= k->kept;
+    k->kept = 0;
+}
+
 bool fit_schedule(Scheduler *s, Kernel *k)
 {
     const Schedule *f = &s->forced;
+    if (f->stages <= 1 && !f->reuse) leave_groups(k);
     if (!f->threads) {
         s->problem = "threads: a complete schedule must give it";
         return false;

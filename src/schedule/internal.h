@@ -171,7 +171,8 @@ bool is_row_vector(const Kernel *k, const Load *load);
 bool is_column_vector(const Kernel *k, const Load *load);
 int row_inputs(const Kernel *k);     /* row vectors */
 int column_vectors(const Kernel *k); /* that all rows share */
-bool reads_f16(const Kernel *k);     /* some vector */
+bool gains_by_walking(const Kernel *k);
+bool reads_f16(const Kernel *k); /* some vector */
 bool is_stored_row(const Store *store);
 bool has_moments(const Scheduler *s, const Kernel *k); /* a mean goes with its squares */
 bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than rows */

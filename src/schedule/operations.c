@@ -14,7 +14,9 @@ static double cost_of(const Scheduler *s, const NodeInfo *info, bool inverted)
                                       [COST_FUNCTION] = t->division,
                                       [COST_SERIES] = t->tangent};
     const bool quick = info->op == OP_DIV && is_at_least_one(s->g, info->args[1]);
-    return info->op == OP_DIV && inverted ? 1 : quick ? QUICK_QUOTIENT : costs[op_info[info->op].cost];
+    return info->op == OP_DIV && inverted ? 1
+           : quick                        ? QUICK_QUOTIENT
+                                          : costs[op_info[info->op].cost];
 }
 
 /* By node id: how many phases need what is computed for each element. */

@@ -201,7 +201,7 @@ static void propose_homes(Proposals *p)
 {
     const Kernel *k = p->cut;
     bool resident = (int64_t)tiles_now(p) * p->vec <= MOST_ELEMENTS && !k->dynamic;
-    bool walks = (k->inner_count || k->accumulator_count) && k->rows;
+    bool walks = gains_by_walking(k);
     bool group = p->now.cluster > p->s->target->max_cluster;
     if (resident && !group && admits(p, KEY_reads, 1) && !p->asked.bulk) propose_registers(p);
     if (resident && walks && admits(p, KEY_reads, 1) && !p->asked.bulk) {

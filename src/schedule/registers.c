@@ -108,11 +108,11 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
  * is computed with, and one for each column's sum. CTAs that share out all rows keep
  * where they are. */
 static double beside_registers(const Scheduler *s, const Kernel *k, double of_element,
-                               double of_sum)
+                               double of_sum, double of_column)
 {
     static const double BASE = 22, SHARE = 18, SINGLE = 1.4;
     const double elements = k->vec * k->tiles * row_inputs(k) * (k->vec == 1 ? SINGLE : 1);
-    const int columns = stores_spans(k) ? columns_for_rows_beside(k) : 0;
+    const double columns = stores_spans(k) ? of_column * columns_for_rows_beside(k) : 0;
     return BASE + (is_persistent(k) ? SHARE : 0) + of_element * elements +
            (of_sum * accumulator_registers(s, k) + columns) * k->tiles;
 }
@@ -174,7 +174,7 @@ int natural_registers(const Scheduler *s, const Kernel *k)
     needed *= doubt(s, k);
     const int cap = register_share(s, k, 1);
     needed += place_registers(k);
-    if (k->beside) needed = beside_registers(s, k, 1.2, 1.2);
+    if (k->beside) needed = beside_registers(s, k, 1.2, 1.2, 0.5);
     return needed < cap ? (int)needed : cap;
 }
 
@@ -209,7 +209,9 @@ int least_registers(const Scheduler *s, const Kernel *k)
                                   .lag = 10,
                                   .vector = 1.43,
                                   .tile = 2.44};
-    if (k->beside) return (int)beside_registers(s, k, 0.75, 1) + (s->fitted ? 0 : UNFITTED);
+    const double of_element = stores_spans(k) ? 1 : 0.75;
+    if (k->beside)
+        return (int)beside_registers(s, k, of_element, 1, 1) + (s->fitted ? 0 : UNFITTED);
     const bool ring = k->stages || is_refilled(k);
     const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
     return (int)(add_needs(s, k, needs) * doubt(s, k) + add_more(s, k));

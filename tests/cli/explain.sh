@@ -58,7 +58,8 @@ expect 0 'finish, 0 CTAs' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'kernels: 2, of which 1 runs at these sizes' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'each B form 1 part$' explain "$root"/tests/golden/group_sums.fuse T=64
 expect 0 'each B form 3 parts' explain "$root"/tests/golden/group_sums.fuse --schedule column:ctas=3
-expect 0 'each B form 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=40 --schedule grid-stride:ctas=20,rows=16
+expect 0 'each B form 20 parts, which one CTA takes' explain "$root"/tests/cases/first_of_rides.fuse B=40 \
+    --schedule grid-stride:exact=1,threads=2,rows=16,stages=8,ctas=20,per_sm=32,reuse=1,live=32,part=64+column:exact=1,threads=2,rows=64,stages=8,per_sm=8,reuse=1,live=8
 echo 'graph g[M = 64, N = 64](x : f32[M, N]) -> (mu : f32[N], y : f32[M, N]) { mu = mean[M](x)
  y = x - mu }' >centred.fuse
 expect 0 'computes mu, y$' explain centred.fuse

@@ -75,7 +75,7 @@ expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,80,1
 expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,77,1 --offset x=3
 expect 0 '^verified' run several.fuse --device sim --verify --schedule row:reads=2 --stride x=700,80,1
 expect 2 "warp-specialized needs columns along one axis, and this graph has several" explain several.fuse C=64 S=256 --schedule warp-specialized
-expect 2 'ctas: each row, or each part of a row, has a CTA of its own in this kernel' explain "$root"/tests/golden/pointwise.fuse --schedule pointwise:ctas=4
+expect 2 'ctas: each row, or each part of a row, has a CTA of its own in this kernel' explain "$root"/tests/bench/graphs/add.fuse --schedule pointwise:ctas=4
 expect 0 ': row, 4 CTAs' explain "$root"/examples/layernorm.fuse --arch sm_90a --schedule row:ctas=4    # through a ring
 expect 2 'cluster: sm_80 has no clusters' explain "$root"/examples/rmsnorm.fuse N=65536 --arch sm_80 --schedule row:cluster=8
 expect 2 'cluster: a cluster of sm_90a has up to 16 CTAs; larger groups need a multiple of 32, and the' explain "$root"/examples/layernorm_bwd.fuse N=16384 --arch sm_90a --schedule grid-stride:cluster=64

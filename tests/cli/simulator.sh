@@ -11,9 +11,10 @@ for groups in 1 2 50; do
     first_build || [ $groups = 2 ] || continue
     expect 0 ' 735608d3265ad50a$' run "$root"/tests/cases/first_of_groups.fuse B=$groups --device sim --schedule "$plan"
 done
+rides=grid-stride:exact=1,threads=2,rows=16,stages=8,ctas=20,per_sm=32,reuse=1,live=32,part=64+column:exact=1,threads=2,rows=64,stages=8,per_sm=8,reuse=1,live=8
 for groups in 1 2 30 40; do
     first_build || [ $groups = 2 ] || continue
-    expect 0 ' 5ea457f1b1db0e79$' run "$root"/tests/cases/first_of_rides.fuse B=$groups --device sim --schedule grid-stride:ctas=20,rows=16
+    expect 0 ' 5ea457f1b1db0e79$' run "$root"/tests/cases/first_of_rides.fuse B=$groups --device sim --schedule "$rides"
 done
 # what cannot be compared is not called right
 echo 'graph g[N = 4](x : f32[N]) -> (y : f32[N]) { y = 1 / (sin(x) * sin(x) + cos(x) * cos(x) - 1) }' >anything.fuse
