@@ -11,7 +11,8 @@
 
 #include <math.h>
 
-static const double P = 2.36, NOMINAL_BYTES = 400e6; /* of the rows that are taken for many */
+static const double P = 2.36, NOMINAL_BYTES = 400e6, /* of the rows that are taken for many */
+    SOME_BYTES = 100e6, FEW_BYTES = 50e6;            /* of the rows of a small tensor */
 
 enum { STEP = 8, REGISTER_BYTES = 4, PARTS_OF_SM = 4 };
 
@@ -289,23 +290,42 @@ static const Kernel *only_walker(const Plan *plan)
     return found;
 }
 
+/* CTAs that an SM has at once. Rows may be so long that a tensor has fewer than there are SMs, but
+ * where they are said to be many. */
+static double at_once(const Scheduler *s, const Kernel *k, const Part *part, int sms, bool many)
+{
+    const double traffic = part->traffic * k->cluster,
+                 few = FEW_BYTES / (traffic > 1 ? traffic : 1),
+                 each = few * k->cluster / (rows_at_once(k) * sms), ctas = resident(s, k);
+    return !many && k->inner_count && !k->kept && !k->beside && each < 1 ? each : ctas;
+}
+
+/* Of kernels without sums, and of rows that are neighbours in memory: many small CTAs hide much of
+ * each other's work and waits. */
+static void hide(const Scheduler *s, const Kernel *k, double times[BOUNDS])
+{
+    static const double WORK = 0.7, WAIT = 0.5; /* that is left */
+    const bool plain = !k->inner_count && !k->accumulator_count, ends = !is_persistent(k);
+    if (plain || (k->beside && ends)) times[BOUND_BY_INSTRUCTIONS] *= WORK;
+    if ((plain || k->beside) && ends && resident(s, k) > 1) times[BOUND_BY_WAITS] *= WAIT;
+}
+
 /* How long an SM has to do with a CTA's part of a row, for each of the bounds. */
-static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms,
+static void find_times(const Scheduler *s, const Kernel *k, const Part *part, int sms, bool many,
                        double times[BOUNDS])
 {
-    static const double ALONE = 0.4,          /* of a CTA without a cluster */
-        HIDDEN_WORK = 0.7, HIDDEN_WAIT = 0.5, /* left of kernels without sums, or of rows that
-                                                 are neighbours: many small CTAs hide them */
-        L1_RATE = 180;                        /* GB/s of an SM */
+    static const double ALONE = 0.4, /* of a CTA without a cluster */
+        L1_RATE = 180;               /* GB/s of an SM */
     const Target *t = s->target;
-    const int ctas = resident(s, k), rows = rows_at_once(k);
+    const int rows = rows_at_once(k);
+    const double ctas = at_once(s, k, part, sms, many);
     const double parts = has_column_parts(k) ? k->column_ctas : 1; /* of a row, a CTA each */
     const bool plain = !k->inner_count && !k->accumulator_count;
     double shared = keeps_columns(k) || plain ? 0 : part->shared / rows,
            rate = t->l2_rate / wasted_sectors(s, k);
     double starts =
         is_persistent(k) ? 0 : t->start * (ALONE + doublings(k->cluster)) * parts / rows;
-    double again = is_still_cached(s, k, part, ctas) ? 0 : part->again;
+    double again = is_still_cached(s, k, part, resident(s, k)) ? 0 : part->again;
     const double slower = access_slowdown(s, k);
     times[BOUND_BY_MEMORY] =
         (part->traffic + again) / (t->memory_rate * share_of_rate(s, k)) * sms / t->sms * slower;
@@ -319,8 +339,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
     times[BOUND_BY_MESSAGES] =
         is_grouped(k) && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
     if (plain && !keeps_columns(k)) times[BOUND_BY_L2] += part->shared / L1_RATE * slower;
-    if (plain || (k->beside && !is_persistent(k))) times[BOUND_BY_INSTRUCTIONS] *= HIDDEN_WORK;
-    if ((plain || k->beside) && !is_persistent(k)) times[BOUND_BY_WAITS] *= HIDDEN_WAIT;
+    hide(s, k, times);
 }
 
 /* The same of a plan, whose only kernel that walks rows is `k`. */
@@ -339,7 +358,8 @@ bool is_model_fitted(const Target *target)
  * without is spilled, and much of that is out of the question. */
 static double register_factor(const Scheduler *s, const Kernel *k)
 {
-    static const double OF_WAIT = 0.013, OF_SPILL = 3, OF_SPILLS = 60, UNTOLD = 0.04;
+    static const double OF_WAIT = 0.013, OF_SPILL = 3, OF_SPILLS = 60, UNTOLD = 0.04, MOST = 0.25,
+                        NEVER = 1e3;
     if (k->tuned) return 1; /* it was compiled before it was measured */
     const int ctas = k->wanted_ctas > 1 ? k->wanted_ctas : 1, cap = register_share(s, k, ctas),
               wish = natural_registers(s, k) - cap;
@@ -347,7 +367,7 @@ static double register_factor(const Scheduler *s, const Kernel *k)
     /* left to itself ptxas may spill though it need not: on a fitted GPU it is known not to */
     const bool unsure = !s->fitted && !k->wanted_ctas && !is_persistent(k) && !k->beside;
     return 1 + (unsure ? UNTOLD : 0) + OF_WAIT * (wish > 0 ? wish : 0) +
-           (lack > 0 ? (OF_SPILL + OF_SPILLS * lack) * lack : 0);
+           (lack > 0 ? (OF_SPILL + OF_SPILLS * lack) * lack : 0) + (lack > MOST ? NEVER : 0);
 }
 
 /* A row that is alone: one CTA or group has it, and nothing hides what it waits for. */
@@ -360,13 +380,14 @@ static double time_of_one(const Scheduler *s, const Kernel *k)
            s->target->launch;
 }
 
-static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, Bound *bound)
+static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, bool many,
+                           Bound *bound)
 {
     const Part part = measure_part(s, k);
     const Target *t = s->target;
     int sms = k->cluster > 1 && !is_grouped(k) ? target_cluster_sms(t, k->cluster) : t->sms;
     double times[BOUNDS], sum = 0;
-    find_times(s, k, &part, sms, times);
+    find_times(s, k, &part, sms, many, times);
     for (int i = 0; i < BOUNDS; i++) {
         sum += pow(times[i], P);
         if (times[i] > times[*bound]) *bound = (Bound)i;
@@ -375,9 +396,9 @@ static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, Bou
     double finish = sums > 0 ? t->finish + 2 * REGISTER_BYTES * sums * (double)column_count(s, k) *
                                                ctas / t->partials_rate
                              : 0;
-    double many = rows * k->cluster / sms * pow(sum, 1 / P) * register_factor(s, k),
+    double all = rows * k->cluster / sms * pow(sum, 1 / P) * register_factor(s, k),
            one = time_of_one(s, k) - t->launch; /* however few rows there are */
-    return (many > one ? many : one) + finish + t->launch;
+    return (all > one ? all : one) + finish + t->launch;
 }
 
 /* Rows that are taken for many. */
@@ -392,7 +413,7 @@ double kernel_time(const Scheduler *s, const Kernel *k)
 {
     if (!k->rows && !k->kept && !k->beside) return time_of_one(s, k);
     Bound bound = BOUND_BY_MEMORY;
-    return time_of_rows(s, k, nominal_rows(s, k), &bound);
+    return time_of_rows(s, k, nominal_rows(s, k), false, &bound);
 }
 
 static bool walks_all_rows(const Scheduler *s, const Kernel *k)
@@ -406,8 +427,8 @@ static double tensor_bytes(const Scheduler *s, AxisSet axes, DType dtype)
     return (double)axes_size(&s->a->sizes, axes & s->a->columns) * dtype_info[dtype].bytes;
 }
 
-/* Rows of the graph with which its tensors have the nominal bytes. */
-static double rows_of_graph(const Scheduler *s)
+/* Rows of the graph with which its tensors have so many bytes. */
+static double rows_of_graph(const Scheduler *s, double wanted)
 {
     const Graph *g = s->g;
     double bytes = 0;
@@ -417,7 +438,7 @@ static double rows_of_graph(const Scheduler *s)
     for (int i = 0; i < g->outputs.count; i++)
         if (g->outputs.data[i].value.id)
             bytes += tensor_bytes(s, g->outputs.data[i].axes, g->outputs.data[i].dtype);
-    return NOMINAL_BYTES / (bytes > 1 ? bytes : 1);
+    return wanted / (bytes > 1 ? bytes : 1);
 }
 
 /* Of the numbers of rows, or of columns that a launch counts, a few bytes each. */
@@ -443,16 +464,16 @@ static double time_of_tensors(const Scheduler *s, const Kernel *k, double rows)
     return rows * short_runs(s, k) * (memory > l2 ? memory : l2) / t->sms;
 }
 
-double plan_time(const Scheduler *s)
+double plan_time(const Scheduler *s, bool few)
 {
-    const double rows = rows_of_graph(s);
+    const double rows = rows_of_graph(s, few ? SOME_BYTES : NOMINAL_BYTES);
     double time = 0;
     Bound bound = BOUND_BY_MEMORY;
     for (int i = 0; i < s->kernels.count; i++) {
         const Kernel *k = &s->kernels.data[i];
         if (!walks_rows(k)) continue;
         time += walks_all_rows(s, k)
-                    ? time_of_rows(s, k, rows, &bound)
+                    ? time_of_rows(s, k, rows, false, &bound)
                     : time_of_one(s, k) + time_of_numbers(s, rows) + time_of_tensors(s, k, rows);
     }
     return time;
@@ -467,7 +488,7 @@ Estimate estimate_speed(const Plan *plan)
     Estimate estimate = {.unknown = unknown_plan(&s, k)};
     if (estimate.unknown) return estimate;
     const Target *t = s.target;
-    double ns = time_of_rows(&s, k, nominal_rows(&s, k), &estimate.bound);
+    double ns = time_of_rows(&s, k, nominal_rows(&s, k), true, &estimate.bound);
     estimate.gbps = NOMINAL_BYTES / ns;
     estimate.ceiling = NOMINAL_BYTES / (NOMINAL_BYTES / (t->memory_rate * t->sms) + t->launch);
     return estimate;

@@ -215,7 +215,7 @@ double access_slowdown(const Scheduler *s, const Kernel *k);
 double share_of_places(const Scheduler *s,
                        const Kernel *k); /* of a thread's instructions, to find its vectors */
 double kernel_time(const Scheduler *s, const Kernel *k); /* ns, for rows that are many */
-double plan_time(const Scheduler *s);                    /* of all kernels */
+double plan_time(const Scheduler *s, bool few);          /* of all kernels */
 int64_t ring_bytes(const Target *target); /* of rows that an SM's rings are to hold */
 
 /* ---- fit.c ---- */

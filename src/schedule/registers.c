@@ -105,15 +105,20 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
 }
 
 /* Of vectors of neighbouring rows: a register or two for each element, as it is kept and as it
- * is computed with, and one for each column's sum. CTAs that share out all rows keep
+ * is computed with, more if it is wider than two bytes, and one for each column's sum. CTAs that share out all rows keep
  * where they are. */
 static double beside_registers(const Scheduler *s, const Kernel *k, double of_element,
                                double of_sum, double of_column)
 {
-    static const double BASE = 22, SHARE = 18, SINGLE = 1.4;
-    const double elements = k->vec * k->tiles * row_inputs(k) * (k->vec == 1 ? SINGLE : 1);
+    enum { NARROW_BYTES = 2 };
+    static const double BASE = 22, SHARE = 18, SINGLE = 1.4, FURTHER = 0.65;
+    const double values = k->vec * k->tiles,
+                 inputs = row_inputs(k) > 1 ? 1 + FURTHER * (row_inputs(k) - 1) : row_inputs(k),
+                 elements = values * inputs * (k->vec == 1 ? SINGLE : 1),
+                 beyond = row_bytes(k) - NARROW_BYTES * row_inputs(k), /* of a column */
+        wide = k->vec > 1 && beyond > 0 ? values * beyond / REGISTER_BYTES : 0;
     const double columns = stores_spans(k) ? of_column * columns_for_rows_beside(k) : 0;
-    return BASE + (is_persistent(k) ? SHARE : 0) + of_element * elements +
+    return BASE + (is_persistent(k) ? SHARE : 0) + of_element * elements + wide +
            (of_sum * accumulator_registers(s, k) + columns) * k->tiles;
 }
 

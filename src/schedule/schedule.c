@@ -210,7 +210,7 @@ static Cut try_cut(Scheduler *s, bool ride, bool apart, bool parts, Plan *plan)
     Cut cut = {ride, apart, parts, .fits = cut_and_map(s, ride, apart, parts)};
     cut.asked = cut.fits && s->taken;
     if (cut.fits)
-        cut.time = plan_time(s);
+        cut.time = plan_time(s, false);
     else
         reject(plan, s->arena, main_family(s), s->problem);
     return cut;
@@ -379,7 +379,7 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     Plan *plan = NEW(s->arena, Plan);
     *problem = forced ? read_forced(s, forced) : NULL;
     if (!*problem && !choose(s, plan)) *problem = s->problem;
-    if (!*problem) plan->time = plan_time(s);
+    if (!*problem) plan->time = plan_time(s, true);
     if (!*problem && forced && !s->forced.exact && !s->taken) *problem = find_refusal(s);
     if (*problem) return NULL;
     plan->analysis = s->a;

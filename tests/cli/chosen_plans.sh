@@ -6,7 +6,7 @@
 
 sed s/bf16/f32/g "$root"/examples/layernorm.fuse >f32.fuse
 for columns in 98304 98305 131072; do
-    expect 0 'row, 16384 CTAs of 256 threads' explain f32.fuse N=$columns --arch sm_80
+    expect 0 'row, 16384 CTAs of 512 threads' explain f32.fuse N=$columns --arch sm_80
     expect 0 'clusters of .* CTAs' explain f32.fuse N=$columns --arch sm_90a
 done
 # rows too long for a CTA are shared by those of a cluster, and longer ones by groups
