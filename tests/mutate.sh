@@ -132,16 +132,23 @@ tests/long/flat.fuse N=16648 --sms 32 --schedule row:cluster=32,threads=64
 END
 }
 
-for shard in 0 1; do
-    list_cases | build/mutate $shard 2 >build/mutants/$shard.out 2>build/mutants/$shard.err &
+shards=$(nproc)
+rm -f build/mutants/*.out
+echo "$(list_cases | wc -l) cases:" >&2
+trap 'kill "${pids[@]}"; exit 1' INT TERM
+for ((shard = 0; shard < shards; shard++)); do
+    list_cases | build/mutate "$shard" "$shards" >build/mutants/$shard.out &
     pids[shard]=$!
 done
 status=0
 for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-# what one shard's cases notice need not be noticed by the other's
-cat build/mutants/[01].out | awk -F'|' '
+# what one shard's cases notice need not be noticed by another's; all tell of a broken case
+cat build/mutants/*.out | awk -F'|' '
 { key = $2 "|" $3 "|" $4; line[NR] = $0; of[NR] = key; if (/^killed/) noticed[key] = 1 }
-END { for (i = 1; i <= NR; i++) if (line[i] !~ /^survived/ || !noticed[of[i]]) print line[i] }' >build/mutants/table
+END {
+    for (i = 1; i <= NR; i++)
+        if (line[i] ~ /^broken/ ? !told[of[i]]++ : line[i] !~ /^survived/ || !noticed[of[i]]) print line[i]
+}' >build/mutants/table
 awk -F'|' '
 NR == FNR { table[NR] = $0; next }
 {
@@ -153,7 +160,7 @@ NR == FNR { table[NR] = $0; next }
 cat build/mutants/stale >>build/mutants/table
 grep -v '^killed\|^explained' build/mutants/table
 awk -F' *[|] *' '
-/^(stale|idle) / { bad++; next }
+/^(stale|idle|broken) / { bad++; next }
 { all[$2]++; if ($1 == "killed") killed[$2]++; else if ($1 == "explained") explained[$2]++; else bad++ }
 END {
     printf "%-14s %8s %8s %10s\n", "broken", "mutants", "killed", "explained"
