@@ -7,17 +7,21 @@ cd "$(dirname "$0")/.."
 mkdir -p build/mutants
 export TMPDIR=$PWD/build/mutants
 
+# A complete schedule (exact=1) where a case needs numbers that the model may come to choose otherwise.
 list_cases() {
     cat <<'END'
 examples/layernorm_bwd.fuse M=23 N=1024 --sms 1
 examples/layernorm_bwd.fuse M=5 N=1024 --sms 1
-examples/layernorm_bwd.fuse M=40 N=520 --sms 1
+examples/layernorm_bwd.fuse M=73 N=520 --sms 1
 tests/cases/scalars_alone.fuse M=90 --sms 1
+tests/cases/scalars_alone.fuse M=4 --sms 1 --schedule warp-specialized:threads=96,groups=2
 examples/layernorm_bwd.fuse M=37 N=1023 --sms 1
 examples/layernorm_bwd.fuse M=37 N=1023 --sms 1 --offset x=3
 examples/layernorm_bwd.fuse M=37 N=1018 --sms 1 --offset dy=3
 examples/layernorm_bwd.fuse M=37 N=521 --sms 1 --schedule grid-stride:threads=32,rows=4
 examples/layernorm_bwd.fuse M=9 N=2309 --sms 1 --schedule grid-stride:threads=416
+examples/layernorm_bwd.fuse M=9 N=385 --sms 1 --schedule grid-stride:cluster=4,threads=160
+examples/layernorm_bwd.fuse M=9 N=520 --sms 1 --offset x=3 --schedule grid-stride:lines=1
 examples/layernorm_bwd.fuse M=65 N=72 --sms 1
 examples/layernorm_bwd.fuse M=250 N=72 --sms 1
 examples/layernorm_bwd.fuse M=250 N=79 --sms 1
@@ -29,11 +33,13 @@ examples/layernorm_bwd.fuse M=40 N=1028 --sms 1 --schedule warp-specialized:clus
 examples/layernorm_bwd.fuse M=3 N=1025 --sms 1 --schedule warp-specialized:cluster=2
 examples/layernorm_bwd.fuse M=2 N=1025 --schedule warp-specialized:cluster=2
 examples/layernorm_bwd.fuse M=40 N=1025 --sms 1 --schedule warp-specialized:cluster=2
+examples/layernorm_bwd.fuse M=9 N=385 --sms 1 --schedule warp-specialized:cluster=4,threads=160
 examples/layernorm_bwd.fuse M=12 N=1544 --sms 1 --schedule warp-specialized:cluster=2,threads=64
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized
-examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --stride y=1001,1 --schedule warp-specialized
+examples/softmax_bwd.fuse M=30 N=1000 --sms 1 --stride y=1001,1 --schedule warp-specialized:ctas=1
 examples/softmax_bwd.fuse M=9 N=1023 --sms 1 --schedule warp-specialized
 examples/layernorm_bwd.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=64,groups=2
+examples/layernorm_bwd.fuse M=3 N=1032 --sms 1 --schedule warp-specialized:threads=64,groups=2
 examples/softmax_bwd.fuse M=60 N=1000 --sms 1 --schedule warp-specialized:threads=64,groups=3,lag=1
 examples/layernorm_bwd.fuse M=40 N=1032 --sms 1 --schedule warp-specialized:threads=128,groups=2,registers=1
 examples/layernorm_bwd.fuse M=41 N=1032 --sms 2 --schedule warp-specialized:threads=64,rows=2,groups=2
@@ -47,7 +53,7 @@ tests/cases/wide_moments.fuse M=2 N=2600
 examples/layernorm.fuse M=2 N=3584
 tests/golden/column.fuse M=480 N=77 --sms 1
 tests/golden/column.fuse M=481 N=77 --sms 1
-tests/golden/column.fuse M=257 N=64 --sms 1
+tests/golden/column.fuse M=257 N=64 --sms 1 --schedule column:ctas=1
 tests/golden/several_axes.fuse B=2 --offset x=1
 tests/golden/column.fuse M=256 N=64 --sms 1
 tests/cases/bytes_in_pairs.fuse M=5 --offset x=1 --offset y=1 --offset w=1
@@ -57,7 +63,8 @@ examples/softmax.fuse M=4 N=1031 --schedule row:threads=64,rows=3
 examples/softmax_bwd.fuse M=2 N=1023 --offset dx=1
 examples/rmsnorm_residual.fuse M=2 N=1023
 examples/softmax.fuse M=2 N=1541 --offset x=5 --schedule row:cluster=2,threads=64
-examples/softmax.fuse M=2 N=1123 --schedule row:cluster=8,threads=64
+examples/softmax.fuse M=3 N=1123 --sms 1 --schedule row:cluster=8,threads=64,ctas=1
+examples/softmax.fuse M=3 N=385 --offset x=5 --schedule row:cluster=4,threads=160,blocks=1
 examples/softmax_bwd.fuse M=2 N=1541 --offset y=5 --schedule row:cluster=2,threads=64
 examples/softmax_bwd.fuse M=2 N=9001 --sms 1 --schedule row:threads=32
 examples/softmax_bwd.fuse M=2 N=9007 --sms 1 --schedule row:threads=32
@@ -68,12 +75,13 @@ examples/layernorm_bwd.fuse M=14 N=2309 --sms 1 --schedule warp-specialized:clus
 examples/softmax.fuse M=170 N=1028 --sms 1 --schedule warp-specialized:cluster=2
 tests/cases/places.fuse M=120 N=64
 tests/cases/places.fuse M=1500 N=1088 --schedule row:cluster=2
+tests/cases/places.fuse M=3 N=1152 --schedule row:cluster=2
 tests/cases/places.fuse M=1030 N=2048 --schedule row:cluster=2
 examples/softmax_causal.fuse B=1 H=1 Q=700 K=2048
-examples/layernorm.fuse M=65 N=24
+examples/layernorm.fuse M=289 N=24 --sms 1 --schedule row:ctas=1
 examples/layernorm.fuse M=3 N=1024
 examples/layernorm.fuse M=3 N=1030
-examples/layernorm.fuse M=3 N=2048 --schedule row:cluster=2,threads=64
+examples/layernorm.fuse M=3 N=2048 --schedule row:cluster=2,threads=64,even_moments=1
 examples/layernorm.fuse M=3 N=1987
 examples/layernorm.fuse M=3 N=1987 --schedule row
 examples/layernorm.fuse M=3 N=520 --schedule row:threads=128
@@ -100,16 +108,22 @@ tests/cases/three_phases.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stage
 examples/rmsnorm_quantized.fuse M=3 N=3000
 examples/layernorm.fuse M=2 N=1512 --offset gamma=1 --schedule row:threads=64
 tests/cases/moments_beside.fuse M=3 --schedule row:threads=96
-tests/cases/moments_beside.fuse M=3 N=1024
+tests/cases/moments_beside.fuse M=3 N=1024 --schedule row:threads=64
 tests/golden/column.fuse M=1111 N=77 --sms 40
 tests/cases/moments_beside.fuse M=3 N=1032 --schedule warp-specialized:cluster=2
+tests/golden/column_moments.fuse M=57 --sms 1 --schedule column:ctas=1
+tests/golden/column_moments.fuse M=5 --sms 1 --schedule column:ctas=1
+tests/cases/large_mean_columns.fuse M=20 --sms 1 --outputs v_by --schedule column:ctas=1
+tests/cases/moments_extremes_columns.fuse M=37 --sms 1 --outputs mu,v --schedule column:ctas=2
+tests/cases/moments_by_group.fuse B=17 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,live=32,part=32
+tests/cases/moments_by_group.fuse B=2 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,live=32,part=32
 tests/golden/group_sums.fuse B=2 T=129 C=96
 tests/golden/group_sums.fuse B=3 T=193 C=129
 tests/golden/group_sums.fuse B=9 T=197 C=96 --sms 1
 tests/golden/group_sums.fuse B=1 T=130 C=2056
-tests/golden/group_sums.fuse B=2 T=1100 C=24 --schedule column:ctas=18,rows=8
-examples/adaln_bwd.fuse B=18 T=1100 C=17 --schedule grid-stride:ctas=18,rows=8
-examples/adaln_bwd.fuse B=17 T=1100 C=17 --schedule grid-stride:ctas=17,rows=8
+tests/golden/group_sums.fuse B=2 T=1100 C=24 --schedule column:exact=1,threads=4,rows=8,stages=8,ctas=18,per_sm=16,row=ring,live=16,part=64
+examples/adaln_bwd.fuse B=18 T=1100 C=17 --schedule grid-stride:exact=1,threads=8,rows=8,ctas=18,live=32,part=64,open=1
+examples/adaln_bwd.fuse B=17 T=1100 C=17 --schedule grid-stride:exact=1,threads=8,rows=8,ctas=17,live=32,part=64,open=1
 examples/adaln_bwd.fuse B=2 T=131 C=1152 --sms 1
 examples/adaln_bwd.fuse B=2 T=132 C=1152 --sms 1
 examples/adaln_bwd.fuse B=3 T=200 C=1152
@@ -119,12 +133,14 @@ examples/adaln_bwd.fuse B=3 T=17 C=40
 examples/adaln_bwd.fuse B=3 T=33 C=17
 examples/adaln_bwd.fuse B=13 T=48 C=40 --sms 1
 tests/cases/scalars_of_groups.fuse
+tests/cases/scalars_of_groups.fuse B=40 T=3 --sms 1
 tests/golden/group_sums.fuse B=4 T=130 C=2056 --schedule column:ctas=2,rows=1
 tests/cases/held_by_group.fuse B=2 C=8192 T=70 --sms 2
 tests/cases/held_by_group.fuse B=2 C=8192 T=1 --sms 2
 tests/cases/many_of_groups.fuse B=3 T=67 C=640 --sms 2
-tests/golden/group_sums.fuse B=18 T=1100 C=24 --schedule column:ctas=18,rows=8
+tests/golden/group_sums.fuse B=18 T=1100 C=24 --schedule column:exact=1,threads=4,rows=8,stages=8,ctas=18,per_sm=16,row=ring,live=16,part=64
 examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64
+examples/softmax_bwd.fuse M=20 N=16648 --sms 32 --schedule warp-specialized:cluster=32,threads=64,lag=2
 tests/cases/three_phases.fuse M=9 N=16640 --sms 32 --schedule warp-specialized:cluster=32,threads=64,ctas=32
 tests/cases/wide_group.fuse M=12 N=32777 --sms 64 --schedule warp-specialized:cluster=64,threads=64
 tests/long/three_reads.fuse M=9 N=16640 --sms 32 --schedule row:cluster=32,threads=64,ctas=32
