@@ -491,6 +491,7 @@ large_mean_beside
 large_mean_beside C=3000 S=8
 large_mean_beside C=8000 S=40 B=1
 large_mean_over
+large_mean_over B=16 M=70 --sms 1 --outputs some_by --schedule column:rows=16
 large_mean_kernels
 large_mean_late'
 is_near() {    # NAME OPTION...

@@ -449,7 +449,7 @@ static inline int fastest_column(const Kernel *k)
 }
 /* Rows that are neighbours in memory: whether their columns are of one axis; how many values of a
  * column all of them have in common; whether their vectors are stored after the last is computed.
- * Those stores are behind a branch, and loads for the next column cannot go before it. */
+ * Those stores are behind a branch, and loads for the next column cannot move ahead of it. */
 bool has_one_stride(const Kernel *k);
 int columns_for_rows_beside(const Kernel *k);
 bool stores_spans(const Kernel *k);

@@ -61,22 +61,26 @@ static int64_t team_bytes(const Scheduler *s, const Kernel *k)
     return (int64_t)kernel_threads(k) * k->vec * widest_accumulator(s->g, k);
 }
 
-/* What all teams, or the warps that have several, have added up. */
-static int64_t sum_bytes(const Scheduler *s, const Kernel *k)
+/* As the fields of a struct whose arrays are aligned for vectors. */
+static int64_t whole_blocks(int64_t bytes)
 {
     enum { BLOCK = 16 };
-    int64_t bytes = 0;
-    int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
-    int64_t columns = (int64_t)kernel_threads(k) / WARP * lanes * k->vec * k->tiles;
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].per_column)
-            bytes +=
-                values_of(&k->accumulators[i]) *
-                ceil_div(columns * (node(s->g, k->accumulators[i].node)->type == TYPE_F32 ? 4 : 8),
-                         BLOCK) *
-                BLOCK;
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (k->accumulators[i].squares.id) bytes += kernel_threads(k) / WARP * 4; /* counts */
+    return ceil_div(bytes, BLOCK) * BLOCK;
+}
+
+/* What all teams, or the warps that have several, have added up; with a mean, how many rows each
+ * warp has seen. */
+static int64_t sum_bytes(const Scheduler *s, const Kernel *k)
+{
+    int64_t bytes = 0, warps = kernel_threads(k) / WARP;
+    const int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
+    const int64_t columns = warps * lanes * k->vec * k->tiles;
+    for (int i = 0; i < k->accumulator_count; i++) {
+        const Accumulator *acc = &k->accumulators[i];
+        const int width = node(s->g, acc->node)->type == TYPE_F32 ? 4 : 8;
+        if (acc->per_column) bytes += values_of(acc) * whole_blocks(columns * width);
+        if (acc->squares.id) bytes += whole_blocks(warps * (int64_t)sizeof(float));
+    }
     return bytes;
 }
 
