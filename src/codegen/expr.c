@@ -284,6 +284,13 @@ static const char *inverse_text(Emitter *e, Node sum)
     return known ? known : arena_format(e->arena, "quick_inverse(%s)", expression(e, sum, 0));
 }
 
+/* A division as a call. */
+static const char *quotient_text(Emitter *e, Node n, const char *function)
+{
+    return arena_format(e->arena, "%s(%s, %s)", function, expression(e, arg(e->g, n, 0), 0),
+                        expression(e, arg(e->g, n, 1), 0));
+}
+
 static const char *compute_text(Emitter *e, Node n, int *precedence)
 {
     const NodeInfo *info = node(e->g, n);
@@ -348,7 +355,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
     case OP_DIV:
         if (divides_by_constant(e, n)) {
             *precedence = 16;
-            return fill_pattern(e, n, "quotient($0, $1)");
+            return quotient_text(e, n, "quotient");
         }
         if (is_column_value(e, n) && !is_vector_value(e, n) && e->divisors[info->args[1].id] &&
             info->type == TYPE_F32)
@@ -357,7 +364,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
         if (e->repeated[n.id]) break;
         if (info->type == TYPE_F32 && is_at_least_one(e->g, info->args[1])) {
             *precedence = 16;
-            return fill_pattern(e, n, "quick_quotient($0, $1)");
+            return quotient_text(e, n, "quick_quotient");
         }
         if (!is_inverted(e, info->args[1]) || !is_column_value(e, n)) break;
         return arena_format(e->arena, "%s * %s",

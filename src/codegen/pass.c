@@ -187,7 +187,8 @@ static void declare_spans(const Pass *pass)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (is_span(pass, store))
-            line(e->out, "%s %s_v[tiles];", vector_type(e, store->dtype), store->name);
+            line(e->out, "%s %s_v[tiles];    // stored behind the last column",
+                 vector_type(e, store->dtype), store->name);
     }
 }
 

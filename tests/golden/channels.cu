@@ -77,7 +77,7 @@ void channels(
         for (int i = 0; i < vec; i++) {
             rstd_[i] = rsqrtf(row_variance[i] + 1e-06f);
         }
-        vector<bf16, vec> y_v[tiles];
+        vector<bf16, vec> y_v[tiles];    // stored behind the last column
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             const int col = first_column + t * step;
