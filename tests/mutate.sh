@@ -108,6 +108,10 @@ tests/cases/three_phases.fuse M=60 N=1040 --sms 1 --schedule row:cluster=2,stage
 examples/rmsnorm_quantized.fuse M=3 N=3000
 examples/layernorm.fuse M=2 N=1512 --offset gamma=1 --schedule row:threads=64
 tests/cases/moments_beside.fuse M=3 --schedule row:threads=96
+examples/layernorm_channels.fuse B=2 C=37 S=21
+examples/layernorm_channels.fuse B=1 C=20 S=9 --schedule row:threads=32,rows=4,lanes=8,vec=2
+examples/layernorm_channels.fuse B=1 C=37 S=24 --schedule row:threads=8,rows=4,lanes=8,vec=4
+tests/cases/beside_twice.fuse B=1 --schedule row:threads=32,rows=4,lanes=8,vec=2
 tests/cases/moments_beside.fuse M=3 N=1024 --schedule row:threads=64
 tests/golden/column.fuse M=1111 N=77 --sms 40
 tests/cases/moments_beside.fuse M=3 N=1032 --schedule warp-specialized:cluster=2

@@ -131,13 +131,18 @@ list_types() {
         echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse G=5 C=10 ${size//y=/dx=} --sms 2"
     done
     # kernels without sums that walk rows, and groups of rows, with column vectors in registers
+    walk=pointwise:exact=1,threads=16,rows=8,stages=3,reuse=1,live=1,part=16+column:exact=1,threads=8,rows=16,stages=4,row=ring,live=1,part=64
     for size in "B=3 S=70" "B=40 S=9" "B=2 S=300 C=40" "B=3 S=71 --stride x=9100,128,1 --stride y=9200,129,1" "B=5 S=0"; do
         echo "tests/bench/graphs/instance_norm_nhwc.fuse --sms 2 $size"
+        [ "$size" = "B=5 S=0" ] || echo "tests/bench/graphs/instance_norm_nhwc.fuse --sms 2 $size --schedule $walk"
     done
     for size in M=700 M=3 "M=90 --stride x=136,1"; do echo "tests/bench/tiles/batchnorm_nhwc.fuse --sms 1 $size"; done
     for size in "M=3 G=3" "M=2 G=5 K=24"; do echo "tests/bench/graphs/swiglu_fp8.fuse $size"; done
     # as many neighbouring rows as the threads of a row have columns at a time
-    for size in "C=16 S=8" "C=128 S=64" "C=512 S=64"; do echo "examples/layernorm_channels.fuse B=2 $size"; done
+    for size in "C=16 S=8" "C=128 S=64" "C=512 S=64" "C=37 S=24 --schedule row:threads=8,rows=4,lanes=8,vec=4" \
+        "C=20 S=9 --schedule row:threads=32,rows=4,lanes=8,vec=2"; do
+        echo "examples/layernorm_channels.fuse B=2 $size"
+    done
     for strides in "" "--stride x=2600,40,1 --stride gamma=33,1" "--stride q=2700,33,1 --stride e=99,1 --offset x=1"; do
         for schedule in row row:stages=2 row:cluster=2 row:reads=2 row:cluster=2,stages=2; do
             echo "examples/rmsnorm_mxfp8.fuse M=5 G=65 --sms 1 $strides --schedule $schedule"

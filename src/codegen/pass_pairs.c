@@ -98,7 +98,7 @@ static void emit_moments_add(const Pass *pass, const InnerReduction *squares)
     if (guarded)
         line(e->out, "if (%scol < %s)",
              e->k->remainder == TILES_LAST_OPEN ? "t + 1 < tiles || " : "", e->end);
-    line(e->out, "%smoments_add(%s, %s);", guarded ? "    " : "",
+    line(e->out, "%s%smoments_add(%s, %s);", guarded ? "    " : "", e->k->beside ? "each_" : "",
          reduce_call(e, mean, node_name(e, mean)), e->taken[mean.id]);
 }
 

@@ -57,7 +57,7 @@ void channels(
                 x_mean_of[i] = x_;
             }
             if (col < C)
-                moments_add(each_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift), x_mean_of);
+                each_moments_add(each_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift), x_mean_of);
         }
         moments_settle(each_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift));
         span_reduce<lanes, warps>(scratch, parity, team, each_moments_of(x_mean, row_variance, x_mean_seen, x_mean_shift));

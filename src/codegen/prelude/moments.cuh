@@ -108,8 +108,12 @@ DEVICE void moments_settle(EvenMoments r) { moments_settle(r, 1 / r.seen); }
 
 //@ EachMoments each_moments_of
 // The same of n rows, of each of which a thread has seen as many values.
+struct RowMoments {
+    float &sum, &squares, &seen, &shift;
+};
 template <int n> struct EachMoments {
     float (&sum)[n], (&squares)[n], &seen, (&shift)[n];
+    __device__ __forceinline__ RowMoments row(int i) const { return {sum[i], squares[i], seen, shift[i]}; }
 };
 template <int n>
 DEVICE EachMoments<n> each_moments_of(float (&sum)[n], float (&squares)[n], float &seen, float (&shift)[n])
@@ -134,9 +138,9 @@ template <int lanes, int n> DEVICE void lane_reduce(EachMoments<n> r)
     }
 }
 
-//@ EachMoments+moments_add
-// of the n rows a value each
-template <int n> DEVICE void moments_add(EachMoments<n> r, const float (&values)[n])
+//@ each_moments_add
+// moments_add of a value of each of n rows
+template <int n> DEVICE void each_moments_add(EachMoments<n> r, const float (&values)[n])
 {
     const bool moves = r.seen >= 8 && (__float_as_int(r.seen) & 0x7fffff) == 0;
     #pragma unroll
@@ -144,7 +148,7 @@ template <int n> DEVICE void moments_add(EachMoments<n> r, const float (&values)
         if (r.seen == 0)
             r.shift[i] = moments_shift(values[i]);
         if (moves)
-            moments_move(moments_of(r.sum[i], r.squares[i], r.seen, r.shift[i]));
+            moments_move(r.row(i));
         const float off = values[i] - r.shift[i];
         r.sum[i] += off;
         r.squares[i] += off * off;
@@ -158,7 +162,7 @@ template <int n> DEVICE void moments_settle(EachMoments<n> r)
     const float inverse = quick_inverse(fmaxf(r.seen, 1));
     #pragma unroll
     for (int i = 0; i < n; i++)
-        moments_settle(moments_of(r.sum[i], r.squares[i], r.seen, r.shift[i]), inverse);
+        moments_settle(r.row(i), inverse);
 }
 
 //@ EachMoments+put_slot
@@ -185,7 +189,7 @@ template <int count, int apart = 1, class S, int n> DEVICE void combine_slots(co
         seen[w] = *(const float *)(slots + 3 * n * next + w * apart);
         r.seen += seen[w];
     }
-    const float inverse = quick_inverse(fmaxf(r.seen, 1));
+    const float inverse = quick_inverse(r.seen);
     #pragma unroll
     for (int i = 0; i < n; i++) {
         float sum[count];
