@@ -44,8 +44,8 @@ static const char *groups_text(Emitter *e)
             groups, teams);
     return arena_format(
         e->arena,
-        "those of one %s are a group, which is cut into parts; a CTA walks the rows of its parts%s%s "
-        "and stores the sums of each, or, where it has whole groups (alone), adds them as the "
+        "those of one %s are a group, which is cut into parts; a CTA walks the rows of its parts%s"
+        "%s and stores the sums of each, or, where it has whole groups (alone), adds them as the "
         "finish kernel would and stores the results",
         groups, teams, *teams ? "," : "");
 }

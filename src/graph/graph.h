@@ -148,7 +148,8 @@ static inline Node arg(const Graph *g, Node n, int i)
 {
     return g->nodes.data[n.id].args[i];
 }
-/* Whether n is an f32 of at least 1, or NaN, because of how it is written: 1 + exp(x), 1 + x * x. */
+/* Whether n is an f32 of at least 1, or NaN, because of how it is written: 1 + exp(x),
+ * 1 + x * x. */
 bool is_at_least_one(const Graph *g, Node n);
 static inline bool is_reduction(const Graph *g, Node n)
 {

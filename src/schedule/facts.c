@@ -134,8 +134,8 @@ int column_vectors(const Kernel *k)
     return count;
 }
 
-/* Whether a CTA that walks rows has something from one for the next: sums, a ring for what waits, or
- * column vectors that it holds. Values that a part of a row has in common it would load anew. */
+/* Whether a CTA that walks rows has something from one for the next: sums, a ring for what waits,
+ * or column vectors that it holds. Values that a part of a row has in common it would load anew. */
 bool gains_by_walking(const Kernel *k)
 {
     if (!k->rows || k->inner_count || k->accumulator_count) return k->rows != 0;

@@ -169,10 +169,10 @@ bool has_column_accumulators(const Kernel *k);
 double accumulator_registers(const Scheduler *s, const Kernel *k); /* of one column */
 bool is_row_vector(const Kernel *k, const Load *load);
 bool is_column_vector(const Kernel *k, const Load *load);
-int row_inputs(const Kernel *k);     /* row vectors */
-int column_vectors(const Kernel *k); /* that all rows share */
-bool gains_by_walking(const Kernel *k);
-bool reads_f16(const Kernel *k); /* some vector */
+int row_inputs(const Kernel *k);        /* row vectors */
+int column_vectors(const Kernel *k);    /* that all rows share */
+bool gains_by_walking(const Kernel *k); /* rows, one after the other */
+bool reads_f16(const Kernel *k);        /* some vector */
 bool is_stored_row(const Store *store);
 bool has_moments(const Scheduler *s, const Kernel *k); /* a mean goes with its squares */
 bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than rows */
@@ -215,7 +215,8 @@ double access_slowdown(const Scheduler *s, const Kernel *k);
 double share_of_places(const Scheduler *s,
                        const Kernel *k); /* of a thread's instructions, to find its vectors */
 double kernel_time(const Scheduler *s, const Kernel *k); /* ns, for rows that are many */
-double plan_time(const Scheduler *s, bool few);          /* of all kernels */
+/* Of all kernels; `few`: of so few rows that launches count. */
+double plan_time(const Scheduler *s, bool few);
 int64_t ring_bytes(const Target *target); /* of rows that an SM's rings are to hold */
 
 /* ---- fit.c ---- */

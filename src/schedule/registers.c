@@ -105,8 +105,8 @@ static double add_needs(const Scheduler *s, const Kernel *k, const Needs *n)
 }
 
 /* Of vectors of neighbouring rows: a register or two for each element, as it is kept and as it
- * is computed with, more if it is wider than two bytes, and one for each column's sum. CTAs that share out all rows keep
- * where they are. */
+ * is computed with, more if it is wider than two bytes, and one for each column's sum. CTAs that
+ * share out all rows keep where they are. */
 static double beside_registers(const Scheduler *s, const Kernel *k, double of_element,
                                double of_sum, double of_column)
 {

@@ -5,6 +5,13 @@
 
 printf 'graph w[M = 4, N = 8](x : i64[M, N]) -> (y : bool[M, N]) { y = x + 1 > x }\n' >wraps.fuse
 expect 0 'wrap_add(x_, 1) > x_' wraps.fuse
+# only what is at least 1, however it is computed, is divided by quickly
+printf 'graph s[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x / (1.0 + exp(-x)) }\n' >silu.fuse
+expect 0 'quick_quotient(x_, 1.0f + expf(-x_))' silu.fuse
+printf 'graph s[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x / (0.5 + exp(-x)) }\n' >half.fuse
+expect 0 'x_ / (0.5f + expf(-x_))' half.fuse
+printf 'graph s[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M, N]) { y = x / (1.0 + x) }\n' >signed.fuse
+expect 0 'x_ / (1.0f + x_)' signed.fuse
 {
     echo 'graph g[M = 4, N = 8](x : f32[M, N]) -> ('
     for i in $(seq 255); do echo "    y$i : f32[M, N],"; done | sed '$s/,$//'

@@ -108,7 +108,7 @@ DEVICE void moments_settle(EvenMoments r) { moments_settle(r, 1 / r.seen); }
 
 //@ EachMoments each_moments_of
 // The same of n rows, of each of which a thread has seen as many values.
-struct RowMoments {
+struct RowMoments {    // one of them
     float &sum, &squares, &seen, &shift;
 };
 template <int n> struct EachMoments {
