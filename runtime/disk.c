@@ -247,9 +247,11 @@ typedef struct {
 
 static int compare_entries(const void *a, const void *b)
 {
-    const struct timespec *x = &((const Entry *)a)->used, *y = &((const Entry *)b)->used;
+    const Entry *one = a, *other = b;
+    const struct timespec *x = &one->used, *y = &other->used;
     if (x->tv_sec != y->tv_sec) return x->tv_sec < y->tv_sec ? 1 : -1;
-    return (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
+    if (x->tv_nsec != y->tv_nsec) return x->tv_nsec < y->tv_nsec ? 1 : -1;
+    return strcmp(one->name, other->name);
 }
 
 static bool add_entry(Entries *entries, const char *name, const struct stat *about)

@@ -51,12 +51,14 @@ int finish_call(fusec_status status, const fusec_error *error)
  * without creating a context. */
 static fusec_status device_target(Target *target, char device[DEVICE_NAME], fusec_error *error)
 {
-    Driver driver;
+    Driver driver = {0};
     CUdevice gpu;
     int major = 0, minor = 0, sms = 0;
     double rate = 0;
     *device = 0;
     fusec_status status = driver_open(&driver, error);
+    if (status == FUSEC_NO_DRIVER && driver.library)
+        remark("%s, so the target is sm_90a; --arch names another", error->message);
     if (status == FUSEC_NO_DRIVER || status == FUSEC_NO_DEVICE) return FUSEC_OK;
     if (status != FUSEC_OK) return status;
     CUresult result = driver.cuDeviceGet(&gpu, 0);

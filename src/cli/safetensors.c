@@ -185,7 +185,8 @@ static int compare_extents(const void *a, const void *b)
 {
     const Extent *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end);
+    if (x->end != y->end) return x->end < y->end ? -1 : 1;
+    return x->name && y->name ? strcmp(x->name, y->name) : 0;
 }
 
 static bool check_neighbours(Reader *r, const Extent *before, const Extent *after)

@@ -17,13 +17,13 @@ static void add(void *data, const Kernel *k, const Schedule *schedule)
     Arena *arena = l->s->arena;
     *list_push(arena, l->list) = (Alternative){
         arena_format(arena, "%s%s%s", l->before, schedule_text(arena, schedule), l->behind),
-        kernel_time(l->s, k), feeds_teams(k) || k->registers};
+        kernel_time(l->s, k), feeds_teams(k) || k->registers, l->list->count};
 }
 
 static int by_time(const void *left, const void *right)
 {
     const Alternative *a = left, *b = right;
-    return (a->time > b->time) - (a->time < b->time);
+    return a->time != b->time ? (a->time > b->time) - (a->time < b->time) : a->number - b->number;
 }
 
 /* The kernel that a graph was cut into at that place among those that walk rows. */

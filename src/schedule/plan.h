@@ -63,6 +63,7 @@ typedef struct {
     const char *schedule;
     double time;
     bool tune_only; /* such gained little where they were timed: the model does not choose it */
+    int number;     /* in which it was proposed: of equal ones the first comes first */
 } Alternative;
 typedef LIST(Alternative) Alternatives;
 /* What else the kernel could be that reads most, with all else as it is, from the fastest on;

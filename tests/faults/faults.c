@@ -106,8 +106,8 @@ static void judge_files(const Clean *clean, const How *how, const Result *result
     free_folder(&now);
 }
 
-/* Without NVRTC or a driver there are other answers, as documented; without the tuning file too,
- * and then it is said. A schedule that cannot be compiled takes no one's place. */
+/* Without NVRTC or a driver there are other answers, as documented; with a driver that does not
+ * start, or without the tuning file, too, and then it is said. A schedule that cannot be compiled takes no one's place. */
 static bool may_differ(const Case *c, const How *how, const Result *result, int family)
 {
     const bool lasts = how->fault && strchr(how->fault, '+'),
@@ -117,6 +117,7 @@ static bool may_differ(const Case *c, const How *how, const Result *result, int 
            (family == FAULT_CUDA && c->flags & TRIES) ||
            (family == FAULT_SYSTEM && (lasts || !strcmp(report->what, "dlopen"))) ||
            (family == FAULT_CUDA && !strncmp(report->what, "cuGetProcAddress", 16)) ||
+           (family == FAULT_CUDA && strstr(result->error, "sm_90a; --arch names another")) ||
            (family == FAULT_FILE && strstr(result->error, "going on without it"));
 }
 
