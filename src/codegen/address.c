@@ -64,9 +64,20 @@ const char *span_text(Emitter *e, const char *pointer, int tensor, AxisSet axes)
     int axis = 0;
     while (column_axes(e->k) >> axis > 1) axis++;
     const char *offset = offset_text(e, tensor, axes, axes & ~column_axes(e->k));
-    return arena_format(e->arena, "%s%s%s, %s, first_column, %s, here", pointer,
-                        *offset ? " + " : "", offset, stride_text(e, tensor, axes, axis),
-                        e->columns);
+    return arena_format(e->arena, "%s%s%s, %s, first_column, %s", pointer, *offset ? " + " : "",
+                        offset, stride_text(e, tensor, axes, axis), e->columns);
+}
+
+const char *alignment_text(Emitter *e, const char *pointer, int tensor, AxisSet axes)
+{
+    NameList all = {0};
+    *list_push(e->arena, &all) = pointer;
+    for (int i = 0; i < e->g->axis_count; i++) {
+        if (!(axes >> i & 1) || (e->collapsed >> i & 1 && e->collapsed >> i > 1)) continue;
+        const char *stride = stride_text(e, tensor, axes, i);
+        if (stride) *list_push(e->arena, &all) = stride;
+    }
+    return arena_format(e->arena, "is_aligned<vec>(%s)", join(e->arena, &all, ", "));
 }
 
 const char *column_text(const Emitter *e, AxisSet axes)
@@ -118,6 +129,37 @@ static const char *coordinates_text(Emitter *e, const Text *body)
 const char *column_type(const Emitter *e)
 {
     return e->k->dynamic ? "long long" : "int";
+}
+
+/* The axes that the inner coordinate of columns is along. */
+static AxisSet inner_axes(const Emitter *e)
+{
+    const AxisSet fastest = (AxisSet)1 << fastest_column(e->k);
+    return e->merged & fastest ? e->merged : fastest;
+}
+
+bool has_column_pair(const Emitter *e)
+{
+    const AxisSet inner = inner_axes(e), outer = column_axes(e->k) & ~inner;
+    const bool two = outer && !(outer & (outer - 1)) && outer < inner,
+               known = axes_within(inner, e->plan->launch.fixed);
+    const bool empty = known && !axes_size(&e->plan->analysis->sizes, inner);
+    return two && !empty && !e->gathers && !is_dense(e->k);
+}
+
+bool find_column_pair(Emitter *e, ColumnPair *found)
+{
+    if (!has_column_pair(e)) return false;
+    const AxisSet inner = inner_axes(e), outer = column_axes(e->k) & ~inner;
+    int axis = 0;
+    while (outer >> axis > 1) axis++;
+    *found = (ColumnPair){.outer = e->coords[axis],
+                          .inner = e->coords[fastest_column(e->k)],
+                          .outer_size = e->sizes[axis],
+                          .size = product_text(e, inner)};
+    if (axes_within(inner, e->plan->launch.fixed))
+        found->fixed = axes_size(&e->plan->analysis->sizes, inner);
+    return true;
 }
 
 void emit_column_coords(Emitter *e, const Text *body)
@@ -175,7 +217,7 @@ Coords enter_vector(Emitter *e)
     const Coords outside = keep_coords(e);
     const char **fastest = &e->coords[fastest_column(e->k)];
     if (has_several_columns(e->k) && e->k->vec > 1)
-        *fastest = arena_format(e->arena, "%s + i", *fastest);
+        *fastest = arena_format(e->arena, e->k->beside ? "%s + i * apart" : "%s + i", *fastest);
     return outside;
 }
 

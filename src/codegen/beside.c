@@ -4,6 +4,8 @@
  * beside it, so the warp reads neighbouring elements. */
 #include "codegen/emit.h"
 
+#include <string.h>
+
 static const char *axis_name(const Emitter *e)
 {
     return e->sizes[fastest_column(e->k)];
@@ -35,21 +37,67 @@ void emit_beside_place(Emitter *e)
     line(e->out, "const int first_column = thread_in_row;");
 }
 
-/* How many of a thread's vector of rows there are. */
-static void emit_here(Emitter *e)
+const char *apart_text(const Emitter *e)
 {
+    return e->k->vec > 1 ? "apart" : "1";
+}
+
+const char *together_text(const Emitter *e)
+{
+    return e->k->vec > 1 ? "together" : "here";
+}
+
+/* Vectors of what is stored or loaded with rows and columns, as conditions that all are aligned. */
+static const char *alignments(Emitter *e)
+{
+    NameList all = {0};
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->access == ACCESS_VECTOR && load->axes & e->k->beside && !is_across(e->k, load))
+            *list_push(e->arena, &all) =
+                alignment_text(e, load_pointer(e, load), load->tensor, load->axes);
+    }
+    for (int i = 0; i < e->k->store_count; i++) {
+        const Store *store = &e->k->stores[i];
+        if (store->access == ACCESS_VECTOR && store->axes & column_axes(e->k))
+            *list_push(e->arena, &all) =
+                alignment_text(e, store_pointer(e, store), store->tensor, store->axes);
+    }
+    return all.count ? join(e->arena, &all, " && ") : "true";
+}
+
+/* Whether vectors of rows are aligned. */
+static void emit_alignment(Emitter *e)
+{
+    if (e->k->vec > 1) line(e->out, "const bool aligned = %s;", alignments(e));
+}
+
+/* The first row of a thread in a span, and how many of its rows there are. Where vectors would not
+ * be aligned, or not be full, the lanes of a warp read neighbours all the same. */
+static void emit_first_row(Emitter *e, const char *span)
+{
+    const char *row = first_row(e), *rows = axis_name(e),
+               *number = strcmp(span, "blockIdx.x") ? span : "(long long)blockIdx.x";
+    if (e->k->vec == 1) {
+        line(e->out, "const long long %s = %s * teams + team, left = %s - %s;", row, number, rows,
+             row);
+        line(e->out, "const int here = left > 0;    // rows that this thread has");
+        return;
+    }
+    line(e->out, "const bool together = aligned && (%s + 1) * (teams * vec) <= %s;", number, rows);
     line(e->out,
-         "const int here = %s - %s < vec ? (int)(%s - %s) : vec;    // rows that this thread has",
-         axis_name(e), first_row(e), axis_name(e), first_row(e));
+         "const int apart = together ? 1 : teams;    // from one of a thread's rows to the next");
+    line(e->out,
+         "const long long %s = %s * (teams * vec) + team * (together ? vec : 1), left = %s - %s;",
+         row, number, rows, row);
+    line(e->out, "const int here = rows_here<vec>(left, apart);    // rows that this thread has");
 }
 
 /* A grid that has CTAs for all rows: along x those of a line, which are beside each other, along y
  * the lines. */
 static void emit_plane(Emitter *e)
 {
-    line(e->out, "const long long %s = blockIdx.x * (long long)(teams * vec) + team * vec;",
-         first_row(e));
-    emit_here(e);
+    emit_first_row(e, "blockIdx.x");
     if (!e->k->rows) {
         emit_row(e);
         return;
@@ -75,15 +123,14 @@ static void emit_share(Emitter *e)
             line(e->out, "long long line, span;");
             line(e->out, "split(item, spans, line, span);");
         }
-        line(e->out, "const long long %s = %s * (teams * vec) + team * vec;", first_row(e),
-             several ? "span" : "item");
-        emit_here(e);
+        emit_first_row(e, several ? "span" : "item");
         emit_row(e);
     }
 }
 
 void emit_beside_walk(Emitter *e)
 {
+    emit_alignment(e);
     if (is_persistent(e->k))
         emit_share(e);
     else
@@ -154,7 +201,7 @@ static void emit_across_store(Emitter *e, const Store *store)
         const Coords outside = enter_vector(e);
         line(e->out, "    %s_out[i] = %s;", store->name, value_of_vector(e, store));
         leave_vector(e, &outside);
-        line(e->out, "store_some(&%s, %s_out, here);", at, store->name);
+        line(e->out, "store_some(&%s, %s_out, here, %s);", at, store->name, apart_text(e));
     }
 }
 

@@ -144,6 +144,13 @@ void make_local(Emitter *e, Node n);
  * axes. */
 const char *column_type(const Emitter *e);
 void emit_column_coords(Emitter *e, const Text *body);
+/* The coordinates of columns of two axes. False: there are more, or one. */
+typedef struct {
+    const char *outer, *inner, *outer_size, *size; /* size: how many inner ones there are */
+    int64_t fixed;                                 /* that number; 0: a launch knows it */
+} ColumnPair;
+bool has_column_pair(const Emitter *e);
+bool find_column_pair(Emitter *e, ColumnPair *found);
 /* The same at the start of a tile, with `col` itself: the first column of a thread's vector. */
 void emit_tile_column(Emitter *e, const Text *body);
 /* Between these two calls, coordinates are those of element i of the vector. */
@@ -346,8 +353,14 @@ typedef struct {
 int count_tile_loads(const Pass *pass); /* vectors that a tile loads for itself */
 void emit_tile_loads(const Pass *pass);
 bool adds_elements(const Emitter *e, const InnerReduction *r); /* element by element */
-int vectors_ahead(const Pass *pass);                  /* 0: each is loaded when it is used */
-void emit_stream(const Pass *pass, const Text *tile); /* `tile` for all columns of a streamed row */
+void declare_run(Emitter *e);
+bool has_runs(const Emitter *e);
+bool walks_runs(const Emitter *e);   /* this pass */
+const char *run_outer(Emitter *e);   /* the coordinate that a run has one of */
+const char *run_guard(Emitter *e);   /* whether the run has a vector's elements */
+int vectors_ahead(const Pass *pass); /* 0: each is loaded when it is used */
+void emit_stream(const Pass *pass, const Text *tile,
+                 const Text *values); /* `tile` for all columns of a streamed row */
 void name_vector_sums(const Pass *pass);
 void declare_vector_sums(const Pass *pass);
 void emit_vector_sums(const Pass *pass);
@@ -359,6 +372,8 @@ const char *element_guard(Emitter *e);
 bool joins_moments(const Pass *pass);
 bool takes_whole_rows(const Pass *pass);
 void emit_pair_vectors(const Pass *pass);
+void declare_pairs_ahead(const Pass *pass);
+void emit_pairs_ahead(const Pass *pass, const char *count);
 void emit_pair_elements(const Pass *pass);
 void emit_pair_adds(const Pass *pass);
 void emit_pair_ends(const Pass *pass);
@@ -370,6 +385,10 @@ void emit_beside_place(Emitter *e);
 void emit_beside_walk(Emitter *e);
 /* Where a thread's vectors of a tensor are: the arguments of load_span and store_span. */
 const char *span_text(Emitter *e, const char *pointer, int tensor, AxisSet axes);
+/* Whether a tensor's vectors of rows are aligned, and how far apart a thread's rows are. */
+const char *alignment_text(Emitter *e, const char *pointer, int tensor, AxisSet axes);
+const char *apart_text(const Emitter *e);
+const char *together_text(const Emitter *e); /* whether they are side by side, and all there */
 /* What each of these rows has once: computed, it is in an array by the elements of a vector. */
 bool is_of_rows_beside(const Emitter *e, Node n);
 bool is_across_value(const Emitter *e, Node n);

@@ -177,10 +177,14 @@ static void emit_part_constants(Emitter *e)
                      e->k->threads_per_row, e->k->teams, e->k->chunk);
     line(e->out, "constexpr int %s;", join(e->arena, &names, ", "));
     line(e->out, "const int slice = threadIdx.x / width;");
+    line(e->out, "const long long columns = %s, spans = (columns - 1) / width + 1;",
+         product_text(e, e->k->columns));
     line(
         e->out,
-        "const long long columns = %s, col = blockIdx.x * (long long)width + threadIdx.x %% width;",
-        product_text(e, e->k->columns));
+        "const bool whole = partials <= chunk;    // each slice adds all parts of its own columns, else a chunk of those of all");
+    line(
+        e->out,
+        "const int begin = whole ? 0 : slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;");
     emit_overlap(e);
 }
 
@@ -209,9 +213,6 @@ static bool has_plain_sums(const Kernel *k)
 static void emit_chunk_sums(Emitter *e)
 {
     declare_chunk_sums(e);
-    line(
-        e->out,
-        "const int begin = slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;");
     block (e->out, "if (col < columns)") {
         line(e->out, "#pragma unroll 8");
         block (e->out, "for (int p = begin; p < end; p++)")
@@ -224,16 +225,18 @@ static void emit_chunk_sums(Emitter *e)
                                              arg_name(e, ARG_SLOT, acc->slot, 0)));
             }
     }
-    blank_line(e->out);
-    for (int i = 0; i < e->k->accumulator_count; i++)
-        if (has_squares(&e->k->accumulators[i])) join_slices(e, &e->k->accumulators[i], "threads");
-    if (has_plain_sums(e->k)) line(e->out, "__shared__ %s scratch[threads];", scratch_type(e));
-    for (int i = 0; i < e->k->accumulator_count; i++) {
-        Accumulator *acc = &e->k->accumulators[i];
-        if (has_squares(acc) || is_satellite(acc)) continue;
-        line(e->out, "team_reduce<threads, width, %s>(scratch, %s);",
-             combiner_of(e->g, acc->node)->functor, acc->name);
-        acc->name = arena_format(e->arena, "%s[0]", acc->name);
+    block (e->out, "if (!whole)") {
+        for (int i = 0; i < e->k->accumulator_count; i++)
+            if (has_squares(&e->k->accumulators[i]))
+                join_slices(e, &e->k->accumulators[i], "threads");
+        if (has_plain_sums(e->k)) line(e->out, "__shared__ %s scratch[threads];", scratch_type(e));
+        for (int i = 0; i < e->k->accumulator_count; i++) {
+            Accumulator *acc = &e->k->accumulators[i];
+            if (has_squares(acc) || is_satellite(acc)) continue;
+            line(e->out, "team_reduce<threads, width, %s>(scratch, %s);",
+                 combiner_of(e->g, acc->node)->functor, acc->name);
+            acc->name = arena_format(e->arena, "%s[0]", acc->name);
+        }
     }
 }
 
@@ -242,6 +245,14 @@ void emit_group_finish_kernel(Emitter *e)
     block (e->out, "%s", signature_text(e)) {
         emit_part_constants(e);
         blank_line(e->out);
-        emit_sums_and_results(e, "slice == 0 && col < columns", emit_chunk_sums);
+        line(e->out, "const long long at_once = whole ? slices : 1;");
+        line(e->out, "#pragma unroll 1");
+        block (e->out,
+               "for (long long span = blockIdx.x * at_once + (whole ? slice : 0); span < spans; "
+               "span += gridDim.x * at_once)") {
+            line(e->out, "const long long col = span * width + threadIdx.x %% width;");
+            emit_sums_and_results(e, "(whole || slice == 0) && col < columns", emit_chunk_sums);
+            line(e->out, "if (!whole) __syncthreads();    // before the next columns' sums meet");
+        }
     }
 }

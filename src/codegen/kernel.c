@@ -263,6 +263,7 @@ static void emit_constants(Emitter *e, const char *body)
         line(e->out, "constexpr int threads = %d%s;", k->threads_per_row,
              mentions(body, "threads_per_row") ? ", threads_per_row = threads" : "");
     if (!has_element_work(e->g, k)) return;
+    if (mentions(body, "run")) declare_run(e);
     if (k->beside) {
         line(
             e->out,

@@ -129,6 +129,10 @@ static const char *thread_text(Emitter *e)
     const char *last = !is_ragged(k) || k->remainder == TILES_FULL_CHECKED || k->vec == 1 ? ""
                        : k->tiles > 1 ? ", the last not full"
                                       : ", or none";
+    if (has_runs(e))
+        return arena_format(e->arena,
+                            "`run` of them share those of one %s, each takes up to %d at a time",
+                            run_outer(e), vectors_of_run(k, k->vec) * k->vec);
     if (is_streamed(k))
         return arena_format(e->arena, "each takes %s at a time%s", vector,
                             reads_rows_again(k) ? ", and again in each phase" : "");
@@ -156,10 +160,13 @@ static const char *beside_columns_text(Emitter *e)
 {
     const Kernel *k = e->k;
     const int warps = warps_of_row(k);
-    const char *where =
-        warps > 1 ? arena_format(e->arena, " (%d lanes of each of %d warps)", k->lanes, warps) : "";
+    const char *where = warps > 1 ? arena_format(e->arena, " (%d lane%s of each of %d warps)",
+                                                 k->lanes, k->lanes == 1 ? "" : "s", warps)
+                                  : "";
     const char *rows =
-        k->vec > 1 ? arena_format(e->arena, "%d neighbouring rows", k->vec) : "one row";
+        k->vec > 1
+            ? arena_format(e->arena, "%d rows: neighbours if `together`, else teams apart", k->vec)
+            : "one row";
     return arena_format(e->arena, "%s%s; a thread has %s of %s", sharing_text(e), where,
                         own_columns_text(e), rows);
 }

@@ -68,8 +68,8 @@ static void emit_resident_tiles(Emitter *e, int phase, bool hoisted)
         if (e->gathers)
             emit_gather(e, load, arena_format(e->arena, "%s_v[t]", load->name));
         else if (e->k->beside)
-            line(e->out, "load_some(%s_v[t], %s, %s);", load->name, load_address(e, load),
-                 limit_text(e, load->axes));
+            line(e->out, "load_some(%s_v[t], %s, %s, %s);", load->name, load_address(e, load),
+                 limit_text(e, load->axes), apart_text(e));
         else
             line(e->out, "%s(%s_v[t], %s, 0, %s);", tile_loader(e, load), load->name,
                  load_address(e, load), limit_text(e, load->axes));
@@ -83,10 +83,11 @@ static void declare_resident(Emitter *e, const Load *load)
     line(e->out, "%s %s_v%s;", vector_type(e, load->dtype), load->name,
          is_across(e->k, load) ? "" : "[tiles]");
     if (is_across(e->k, load))
-        line(e->out, "load_some(%s_v, %s, here);", load->name, load_address(e, load));
+        line(e->out, "load_some(%s_v, %s, here, %s);", load->name, load_address(e, load),
+             apart_text(e));
     else if (has_one_stride(e->k))
-        line(e->out, "load_span<step>(%s_v, %s);", load->name,
-             span_text(e, load_pointer(e, load), load->tensor, load->axes));
+        line(e->out, "load_span<step, teams>(%s_v, %s, left, %s);", load->name,
+             span_text(e, load_pointer(e, load), load->tensor, load->axes), together_text(e));
 }
 
 static void emit_resident_load(Emitter *e, const Load *load)

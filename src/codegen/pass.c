@@ -198,8 +198,9 @@ static void store_spans(const Pass *pass)
     for (int i = 0; i < e->k->store_count; i++) {
         const Store *store = &e->k->stores[i];
         if (is_span(pass, store))
-            line(e->out, "store_span<step>(%s_v, %s);", store->name,
-                 span_text(e, store_pointer(e, store), store->tensor, store->axes));
+            line(e->out, "store_span<step, teams>(%s_v, %s, here, %s);", store->name,
+                 span_text(e, store_pointer(e, store), store->tensor, store->axes),
+                 together_text(e));
     }
 }
 
@@ -220,8 +221,8 @@ static void emit_vector_stores(const Pass *pass)
             continue;
         }
         if (e->k->beside) {
-            line(e->out, "store_some(%s, %s_out, %s);", at, store->name,
-                 limit_text(e, store->axes));
+            line(e->out, "store_some(%s, %s_out, %s, %s);", at, store->name,
+                 limit_text(e, store->axes), apart_text(e));
             continue;
         }
         if (rows_share_warps(e->k)) line(e->out, "if (has_row)");
@@ -238,7 +239,8 @@ static void emit_vector_stores(const Pass *pass)
 
 bool is_vector_value(const Emitter *e, Node n)
 {
-    return e->k->vec > 1 && has_several_columns(e->k) && !e->gathers &&
+    const bool shared = e->k->vec > 1 || walks_runs(e);
+    return shared && has_several_columns(e->k) && !e->gathers &&
            !(node(e->g, n)->axes >> fastest_column(e->k) & 1);
 }
 
@@ -269,8 +271,14 @@ static void emit_contributions(const Pass *pass)
         const InnerReduction *r = &e->k->inner[i];
         const char *into =
             e->vector_sums[r->node.id] ? e->vector_sums[r->node.id] : variable(e, r->node);
-        if (r->phase == pass->phase && adds_elements(e, r))
-            emit_accumulate(e, r->node, into, expression(e, arg(e->g, r->node, 0), 0));
+        if (r->phase != pass->phase || !adds_elements(e, r)) continue;
+        const bool runs = walks_runs(e);
+        const char *value =
+            expression(e, arg(e->g, r->node, 0), runs ? op_info[OP_WHERE].precedence + 1 : 0);
+        if (runs)
+            value = arena_format(e->arena, "%s ? %s : %s", run_guard(e), value,
+                                 identity_text(e->g, r->node));
+        emit_accumulate(e, r->node, into, value);
     }
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
@@ -427,7 +435,7 @@ static void emit_tile(const Pass *pass)
     }
     int scope = open_scope(e);
     if (!e->ahead) emit_tile_loads(pass);
-    emit_column_values(pass, true);
+    if (!walks_runs(e)) emit_column_values(pass, true);
     emit_two_values(e, pass->needed);
     emit_vector_divisors(e, pass->needed);
     emit_output_vectors(pass);
@@ -514,6 +522,16 @@ static const char *tile_unrolling(const Pass *pass)
     return k->stages && joins_moments(pass) && !large ? "#pragma unroll 2" : "#pragma unroll 1";
 }
 
+/* What a run's columns have in common. */
+static const Text *run_values(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    Text *kernel = open_body(e);
+    e->out->indent--;
+    emit_column_values(pass, true);
+    return close_body(e, kernel);
+}
+
 void emit_pass(Emitter *e, int phase)
 {
     const Pass found = find_pass(e, phase), *pass = &found;
@@ -527,11 +545,14 @@ void emit_pass(Emitter *e, int phase)
     e->ahead = vectors_ahead(pass);
     name_vector_sums(pass);
     Text *kernel = open_body(e);
-    if (e->ahead) e->out->indent++;
+    const int scope = open_scope(e);
+    const Text *values = walks_runs(e) ? run_values(pass) : NULL;
+    if (e->ahead) e->out->indent += walks_runs(e) ? 2 : 1;
     emit_tile(pass);
+    close_scope(e, scope);
     const Text *tile = close_body(e, kernel);
     if (is_streamed(e->k) && is_ragged(e->k))
-        emit_stream(pass, tile);
+        emit_stream(pass, tile, values);
     else
         emit_tiles(e, tile, tile_unrolling(pass));
     e->ahead = 0;

@@ -35,6 +35,34 @@ bool takes_whole_rows(const Pass *pass)
     return false;
 }
 
+/* Whether a mean and its squares take all that is loaded at once. */
+static bool is_taken_ahead(const Emitter *e, const InnerReduction *sum)
+{
+    return walks_runs(e) && is_moments(e, sum);
+}
+
+void declare_pairs_ahead(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node mean = e->k->inner[i].partner;
+        if (is_pass_pair(pass, &e->k->inner[i]) && is_taken_ahead(e, &e->k->inner[i]))
+            line(e->out, "float %s[%d][vec];", e->taken[mean.id], e->ahead);
+    }
+}
+
+/* Of what is loaded at once some is behind the row's end. */
+void emit_pairs_ahead(const Pass *pass, const char *count)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->inner_count; i++) {
+        Node mean = e->k->inner[i].partner;
+        if (is_pass_pair(pass, &e->k->inner[i]) && is_taken_ahead(e, &e->k->inner[i]))
+            line(e->out, "moments_add_some(%s, %s, %s);", reduce_call(e, mean, node_name(e, mean)),
+                 e->taken[mean.id], count);
+    }
+}
+
 void emit_pair_vectors(const Pass *pass)
 {
     Emitter *e = pass->e;
@@ -42,6 +70,10 @@ void emit_pair_vectors(const Pass *pass)
         Node partner = e->k->inner[i].partner;
         if (!is_pass_pair(pass, &e->k->inner[i])) continue;
         if (is_taken_whole(e, &e->k->inner[i])) continue;
+        if (is_taken_ahead(e, &e->k->inner[i])) {
+            e->taken[partner.id] = name_after(e, partner, "_of");
+            continue;
+        }
         e->taken[partner.id] = name_after(e, partner, "_of");
         line(e->out, "float %s[vec];", e->taken[partner.id]);
     }
@@ -76,15 +108,15 @@ void emit_whole_takes(const Pass *pass)
 void emit_pair_elements(const Pass *pass)
 {
     Emitter *e = pass->e;
-    const char *guard = element_guard(e);
+    const char *guard = walks_runs(e) ? run_guard(e) : element_guard(e);
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
         if (!is_pass_pair(pass, sum)) continue;
         bool masked = *guard && !is_moments(e, sum);
         const char *x = expression(e, arg(e->g, sum->partner, 0), masked ? 4 : 0);
         line(e->out, masked ? "%s%s[i] = %s ? %s : -infinity();" : "%s%s[i] = %s%s;",
-             e->taken[sum->partner.id], is_taken_whole(e, sum) ? "[t]" : "", masked ? guard : "",
-             x);
+             e->taken[sum->partner.id],
+             is_taken_whole(e, sum) || is_taken_ahead(e, sum) ? "[t]" : "", masked ? guard : "", x);
     }
 }
 
@@ -107,7 +139,7 @@ void emit_pair_adds(const Pass *pass)
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
-        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum)) continue;
+        if (!is_pass_pair(pass, sum) || is_taken_whole(e, sum) || is_taken_ahead(e, sum)) continue;
         if (is_moments(e, sum))
             emit_moments_add(pass, sum);
         else

@@ -15,6 +15,12 @@ static int room_ahead(const Kernel *k)
     return alone ? ONE_CTA : full ? TWO_FULL_CTAS : TWO_CTAS;
 }
 
+bool has_runs(const Emitter *e)
+{
+    return is_streamed(e->k) && !is_grouped(e->k) && has_column_pair(e) &&
+           vectors_of_run(e->k, e->k->vec);
+}
+
 int vectors_ahead(const Pass *pass)
 {
     enum { MOST = 8 };
@@ -24,57 +30,157 @@ int vectors_ahead(const Pass *pass)
         if (k->loads[i].access == ACCESS_VECTOR && pass->needed[k->loads[i].node.id])
             bytes += k->vec * dtype_info[k->loads[i].dtype].bytes;
     if (!is_streamed(k) || !is_ragged(k) || !bytes) return 0;
+    if (has_runs(pass->e)) return vectors_of_run(k, k->vec);
     while (ahead < MOST && 2 * ahead * bytes <= room) ahead *= 2;
     return ahead > 1 ? ahead : 0;
 }
 
-/* Prints `body` for each of the vectors that are loaded at once, except those behind the row's
- * end. */
-static void emit_each(Emitter *e, const Text *body)
+/* A loop over columns whose threads load several vectors at once. */
+typedef struct {
+    const char *type, *column, *end, *first, *step;
+    const ColumnPair *pair; /* over the columns of one outer coordinate; NULL: over all */
+} LoopAhead;
+
+/* Prints `body` for each of the vectors that are loaded at once, except those behind the row's end.
+ * Of a run, what is there is taken again in place of those, and counts for nothing: behind a branch
+ * each load would wait for the one before. */
+static void emit_each(Emitter *e, const Text *body, const LoopAhead *loop)
 {
     line(e->out, "#pragma unroll");
     block (e->out, "for (int t = 0; t < %d; t++)", e->ahead) {
-        line(e->out, "const %s col = at + t * step;", column_type(e));
-        line(e->out, "if (col >= %s) break;", e->columns);
-        emit_column_coords(e, body);
+        if (loop->pair) {
+            line(e->out, "const %s next = at + t * %s, %s = next < %s ? next : %s - vec;",
+                 loop->type, loop->step, loop->column, loop->end, loop->end);
+        } else {
+            line(e->out, "const %s %s = at + t * %s;", loop->type, loop->column, loop->step);
+            line(e->out, "if (%s >= %s) break;", loop->column, loop->end);
+        }
+        if (!loop->pair)
+            emit_column_coords(e, body);
+        else if (mentions(text_string(body), "col"))
+            line(e->out, "const long long col = %s * %s + %s;", loop->pair->outer, loop->pair->size,
+                 loop->pair->inner);
         text_put(e->out, body->data, body->length);
     }
 }
 
-static void emit_ahead(const Pass *pass, const Text *tile)
+static void declare_loaded(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    for (int i = 0; i < e->k->load_count; i++) {
+        const Load *load = &e->k->loads[i];
+        if (load->access == ACCESS_VECTOR && pass->needed[load->node.id])
+            line(e->out, "%s %s_v[%d];", vector_type(e, load->dtype), load->name, e->ahead);
+    }
+}
+
+static void emit_loop_ahead(const Pass *pass, const Text *tile, const LoopAhead *loop)
 {
     Emitter *e = pass->e;
     line(e->out, "#pragma unroll 1");
-    block (e->out, "for (%s at = first_column; at < %s; at += %d * step)", column_type(e),
-           e->columns, e->ahead) {
-        for (int i = 0; i < e->k->load_count; i++) {
-            const Load *load = &e->k->loads[i];
-            if (load->access == ACCESS_VECTOR && pass->needed[load->node.id])
-                line(e->out, "%s %s_v[%d];", vector_type(e, load->dtype), load->name, e->ahead);
-        }
+    block (e->out, "for (%s at = %s; at < %s; at += %d * %s)", loop->type, loop->first, loop->end,
+           e->ahead, loop->step) {
+        declare_loaded(pass);
         Text *kernel = open_body(e);
         emit_tile_loads(pass);
-        emit_each(e, close_body(e, kernel));
+        emit_each(e, close_body(e, kernel), loop);
         declare_vector_sums(pass);
-        emit_each(e, tile);
+        declare_pairs_ahead(pass);
+        emit_each(e, tile, loop);
+        emit_pairs_ahead(pass,
+                         arena_format(e->arena, "(%s - at - 1) / %s + 1", loop->end, loop->step));
         emit_vector_sums(pass);
     }
 }
 
-void emit_stream(const Pass *pass, const Text *tile)
+bool walks_runs(const Emitter *e)
+{
+    return e->ahead && has_runs(e);
+}
+
+const char *run_outer(Emitter *e)
+{
+    ColumnPair pair;
+    return find_column_pair(e, &pair) ? pair.outer : "";
+}
+
+const char *run_guard(Emitter *e)
+{
+    ColumnPair pair;
+    find_column_pair(e, &pair);
+    return arena_format(e->arena, "next < %s", pair.size);
+}
+
+/* The threads that share the columns of one outer coordinate are so few that each has a load or
+ * two of vectors at once. Nobody finds coordinates by division. */
+void declare_run(Emitter *e)
+{
+    ColumnPair pair;
+    if (!has_runs(e) || !find_column_pair(e, &pair)) return;
+    const Kernel *k = e->k;
+    const int threads = k->threads_per_row, most = threads & -threads,
+              own = vectors_of_run(k, k->vec) * k->vec;
+    int run = 1;
+    while (run < most && (!pair.fixed || run * own < pair.fixed)) run *= 2;
+    line(e->out, "constexpr int run = %d;    // threads that share the columns of one %s", run,
+         pair.outer);
+}
+
+static void emit_runs(const Pass *pass, const Text *tile, const ColumnPair *pair,
+                      const Text *values)
 {
     Emitter *e = pass->e;
-    if (e->ahead) {
-        emit_ahead(pass, tile);
-        return;
+    const LoopAhead loop = {.pair = pair,
+                            .type = pair->fixed ? "int" : "long long",
+                            .column = pair->inner,
+                            .end = pair->size,
+                            .first = "thread_in_row % run * vec",
+                            .step = "(run * vec)"};
+    line(e->out, "#pragma unroll 1");
+    block (e->out, "for (long long %s = thread_in_row / run; %s < %s; %s += threads / run)",
+           pair->outer, pair->outer, pair->outer_size, pair->outer) {
+        text_put(e->out, values->data, values->length);
+        emit_loop_ahead(pass, tile, &loop);
     }
-    bool several = count_tile_loads(pass) > 1, alone = !(e->k->rows | e->k->kept);
+}
+
+/* How a loop's header finds the next vector's coordinates. */
+static const char *advance_text(Emitter *e, const ColumnPair *pair)
+{
+    return arena_format(e->arena, ", advance<step>(%s, %s, %s)", pair->outer, pair->inner,
+                        pair->size);
+}
+
+static const char *first_pair(Emitter *e, const ColumnPair *pair)
+{
+    return arena_format(e->arena, ", %s = first_column / %s, %s = first_column %% %s", pair->outer,
+                        pair->size, pair->inner, pair->size);
+}
+
+static void emit_single(const Pass *pass, const Text *tile, const ColumnPair *pair)
+{
+    Emitter *e = pass->e;
+    const bool several = count_tile_loads(pass) > 1, alone = !(e->k->rows | e->k->kept);
     line(e->out, "#pragma unroll %d", alone ? 8 : several ? 1 : 2);
-    block (e->out, "for (%s col = first_column; col < %s; col += step)", column_type(e),
-           e->columns) {
-        emit_column_coords(e, tile);
+    block (e->out, "for (%s col = first_column%s; col < %s; col += step%s)", column_type(e),
+           pair ? first_pair(e, pair) : "", e->columns, pair ? advance_text(e, pair) : "") {
+        if (!pair) emit_column_coords(e, tile);
         text_put(e->out, tile->data, tile->length);
     }
+}
+
+void emit_stream(const Pass *pass, const Text *tile, const Text *values)
+{
+    Emitter *e = pass->e;
+    const LoopAhead loop = {column_type(e), "col", e->columns, "first_column", "step", NULL};
+    ColumnPair pair;
+    const bool paired = find_column_pair(e, &pair);
+    if (!e->ahead)
+        emit_single(pass, tile, paired ? &pair : NULL);
+    else if (walks_runs(e))
+        emit_runs(pass, tile, &pair, values);
+    else
+        emit_loop_ahead(pass, tile, &loop);
 }
 
 /* Whether a thread sums what it loads at once before it adds that to its sum. A sum of thousands of

@@ -49,8 +49,9 @@ void explain_walk(Text *out, const Plan *plan, const Kernel *k)
                               ? arena_format(out->arena, "%d element%s", k->tiles, plural(k->tiles))
                               : arena_format(out->arena, "%d vector%s of %d elements", k->tiles,
                                              plural(k->tiles), k->vec);
+    const int run = vectors_of_run(k, k->vec), at_once = run ? run * k->vec : k->vec;
     const char *elements = k->dynamic ? arena_format(out->arena, "%d element%s a thread at a time",
-                                                     k->vec, plural(k->vec))
+                                                     at_once, plural(at_once))
                                       : arena_format(out->arena, "%s a thread%s", vectors,
                                                      open ? ", the last tile not full" : "");
     line(out, "    walks rows %s, columns %s; %d row%s at a time, %d thread%s a row, %s",

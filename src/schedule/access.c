@@ -82,12 +82,14 @@ static double beside_slowdown(const Scheduler *s, const Kernel *k)
            (access < 1 ? pow(access, -OF_ACCESS) : 1);
 }
 
-/* ... where a warp's lanes read little of each of many rows. */
+/* ... where a warp's lanes read little of each of many rows. What is not reduced is read all at
+ * once. */
 static double narrow_slowdown(const Kernel *k)
 {
     enum { WHOLE = 64 };
     static const double NARROW = 0.3;
-    const double run = k->threads_per_row * k->vec * narrowest(k);
+    const bool at_once = !k->inner_count && !k->accumulator_count && !is_streamed(k);
+    const double run = k->threads_per_row * k->vec * narrowest(k) * (at_once ? k->tiles : 1);
     return k->beside || run >= WHOLE ? 1 : pow(WHOLE / run, NARROW);
 }
 

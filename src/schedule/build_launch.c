@@ -355,6 +355,13 @@ static bool has_nothing(const Scheduler *s, const Kernel *k)
 
 /* Of rows that are neighbours: along x those that a CTA has at a time, along y the other row
  * axes; or as many CTAs as the GPU holds, which share out both. */
+/* CTAs that add parts walk columns where there are more than the GPU holds. */
+static int64_t most_finishing(const Scheduler *s, const Kernel *k, int64_t most)
+{
+    if (!s->kernels.data[k->finishes].kept) return most;
+    return (int64_t)s->target->sms * (s->target->threads_per_sm / kernel_threads(k));
+}
+
 static void set_beside_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
     grid[0] = (LaunchGrid){k->beside, rows_at_once(k), 0x7fffffff, 1};
@@ -385,7 +392,8 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
         grid[1] = (LaunchGrid){k->columns, (int64_t)k->threads_per_row * k->vec * k->tiles,
                                MOST_ALONG_Y, 1};
     if (k->beside) set_beside_grid(s, k, grid);
-    if (k->finishes >= 0) grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most, 1};
+    if (k->finishes >= 0)
+        grid[0] = (LaunchGrid){k->columns, k->threads_per_row, most_finishing(s, k, most), 1};
     if (has_nothing(s, k)) grid[0].axes |= k->columns;
 }
 

@@ -186,7 +186,7 @@ static double thread_instructions(const Scheduler *s, const Kernel *k)
     double tiles = is_streamed(k)
                        ? (double)column_count(s, k) / k->cluster / k->threads_per_row / k->vec
                        : k->tiles;
-    return beside_exchange(k) +
+    return beside_exchange(k) + window_checks(k) +
            tiles * (place_instructions(k) +
                     t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
                         vector_accesses(k) +
@@ -214,12 +214,28 @@ static double part_end(const Kernel *k)
     return values * k->tiles * k->vec * k->teams / k->part_rows;
 }
 
+/* Instructions with which each thread finds what its row has once, in kernels without sums. */
+static double row_values(const Kernel *k)
+{
+    static const double VALUE = 5, DIVISION = 18; /* DIVISION: of a row's number, for its index */
+    double count = 0;
+    bool divides = false;
+    if (k->inner_count || k->accumulator_count) return 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const AxisSet of_row = k->loads[i].axes & k->rows;
+        if (k->loads[i].axes & column_axes(k)) continue;
+        count += VALUE;
+        divides |= of_row && of_row != k->rows;
+    }
+    return count + divides * DIVISION;
+}
+
 /* Instructions of a thread for a row, with those by which a row's threads meet and go to the next
  * row, however few elements each has. */
 static double row_instructions(const Scheduler *s, const Kernel *k)
 {
     static const double LAG = 1.7; /* meetings that two rows at once are worth */
-    return thread_instructions(s, k) + part_end(k) +
+    return thread_instructions(s, k) + row_values(k) + part_end(k) +
            s->target->meeting * (k->phases - 1 + LAG * k->lag);
 }
 

@@ -280,6 +280,7 @@ int kept_registers(const Scheduler *s, const Kernel *k);
 void find_window(const Scheduler *s, Kernel *k); /* the same */
 /* The share of a row's elements that phases compute, all together. */
 double computed_share(const Scheduler *s, const Kernel *k);
+double window_checks(const Kernel *k); /* instructions of a thread that find what is outside */
 
 /* ---- convert.c ---- */
 

@@ -447,6 +447,9 @@ static inline int fastest_column(const Kernel *k)
     while (k->columns >> axis > 1) axis++;
     return axis;
 }
+/* Where a launch knows how many runs of columns a row has, and vectors of so many elements are no
+ * wide ones: how many of each tensor a thread loads at once; else 0. */
+int vectors_of_run(const Kernel *k, int vec);
 /* Rows that are neighbours in memory: whether their columns are of one axis; how many values of a
  * column all of them have in common; whether their vectors are stored after the last is computed.
  * Those stores are behind a branch, and loads for the next column cannot move ahead of it. */

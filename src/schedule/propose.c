@@ -189,7 +189,8 @@ static void propose_streams(Proposals *p)
     p->now.reads = 2;
     const bool group = p->now.cluster > 1;
     for (int live = group ? (k->rows ? 2 : 1) : 0; live >= group; live--) {
-        p->now.live = p->now.per_sm = live;
+        p->now.live = live;
+        p->now.per_sm = live ? live : p->told;
         try_now(p);
     }
     p->now.reads = 1;
@@ -301,13 +302,30 @@ static void propose_shapes(Proposals *p)
     if (!k->inner_count && !k->dynamic && p->now.cluster == 1) propose_parts(p);
 }
 
+/* Told how many CTAs an SM has, ptxas takes registers for what threads load at once, where there
+ * are as many. */
+static int told_of_runs(Proposals *p)
+{
+    Kernel k;
+    const int ctas = p->s->target->threads_per_sm / p->now.threads / 2;
+    if (!vectors_of_run(p->cut, p->vec)) return 0;
+    p->now.family = p->cut->family;
+    p->now.reads = 2;
+    const bool fits =
+        make_now(p, &k) && least_registers(p->s, &k) <= register_share(p->s, &k, ctas);
+    p->now.reads = 1;
+    return fits ? ctas : 0;
+}
+
 /* Columns whose number a launch knows, or a graph without rows. */
 static void propose_unknown(Proposals *p)
 {
     enum { THREADS = 512 };
     p->now.threads = p->asked.threads ? p->asked.threads : THREADS;
     p->now.rows = 1;
+    p->told = told_of_runs(p);
     propose_streams(p);
+    p->told = 0;
 }
 
 /* ---- how many CTAs share a row ---- */

@@ -13,6 +13,7 @@ typedef struct {
     void *data;
     int vec, made;
     bool tune_only;           /* also what the model is not to choose */
+    int told;                 /* CTAs an SM that ptxas is told of for streams; 0: none */
     int64_t columns, vectors; /* of a row; of a CTA's part of one */
 } Proposals;
 

@@ -401,12 +401,24 @@ bool skips_outside(const Kernel *k, int phase)
     return has_window(k) && k->window->phases & phase_bit(phase) && !reads_early(k);
 }
 
+static int skipping_phases(const Kernel *k)
+{
+    int skip = 0;
+    for (int phase = 0; phase < k->phases; phase++) skip += skips_outside(k, phase);
+    return skip;
+}
+
+double window_checks(const Kernel *k)
+{
+    enum { CHECK = 8 };
+    return CHECK * skipping_phases(k) * k->tiles;
+}
+
 /* A warp skips its vectors of a tile together. So at each end of a window it computes, in the mean,
  * half of them for nothing. */
 double computed_share(const Scheduler *s, const Kernel *k)
 {
-    int skip = 0;
-    for (int phase = 0; phase < k->phases; phase++) skip += skips_outside(k, phase);
+    const int skip = skipping_phases(k);
     if (!skip) return 1;
     const int lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
     const double half = lanes * k->vec / 2.0 / (double)column_count(s, k),

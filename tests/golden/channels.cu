@@ -16,7 +16,7 @@
 // rows           a CTA has 64 neighbours along S, from blockIdx.x * 64 on, of lines blockIdx.y, +
 //                gridDim.y, ...; a line is the rows of the same index along B
 // columns        16 threads a row (4 lanes of each of 4 warps); a thread has columns thread_in_row,
-//                + 16, ... (6 or 7 of them) of 4 neighbouring rows
+//                + 16, ... (6 or 7 of them) of 4 rows: neighbours if `together`, else teams apart
 // arguments      x_B, x_C, y_B, y_C, rstd_B: strides, in elements
 extern "C" __global__ __launch_bounds__(256)
 void channels(
@@ -38,12 +38,15 @@ void channels(
     __shared__ float scratch[2][13 * warps][teams];
     int parity = 0;
 
-    const long long s = blockIdx.x * (long long)(teams * vec) + team * vec;
-    const int here = S - s < vec ? (int)(S - s) : vec;    // rows that this thread has
+    const bool aligned = is_aligned<vec>(x, x_B, x_C) && is_aligned<vec>(y, y_B, y_C);
+    const bool together = aligned && ((long long)blockIdx.x + 1) * (teams * vec) <= S;
+    const int apart = together ? 1 : teams;    // from one of a thread's rows to the next
+    const long long s = (long long)blockIdx.x * (teams * vec) + team * (together ? vec : 1), left = S - s;
+    const int here = rows_here<vec>(left, apart);    // rows that this thread has
     #pragma unroll 1
     for (long long line = blockIdx.y; line < B; line += gridDim.y) {
         vector<bf16, vec> x_v[tiles];
-        load_span<step>(x_v, x + line * x_B + s, x_C, first_column, C, here);
+        load_span<step, teams>(x_v, x + line * x_B + s, x_C, first_column, C, left, together);
         float x_mean[vec] = {};
         float row_variance[vec] = {};    // mean[C](x_centred * x_centred)
         float x_mean_seen = 0, x_mean_shift[vec] = {};
@@ -91,13 +94,13 @@ void channels(
             }
             fill(y_v[t], y_out);
         }
-        store_span<step>(y_v, y + line * y_B + s, y_C, first_column, C, here);
+        store_span<step, teams>(y_v, y + line * y_B + s, y_C, first_column, C, here, together);
         if (thread_in_row == 0) {
             float rstd_out[vec];
             #pragma unroll
             for (int i = 0; i < vec; i++)
                 rstd_out[i] = rstd_[i];
-            store_some(&rstd[line * rstd_B + s], rstd_out, here);
+            store_some(&rstd[line * rstd_B + s], rstd_out, here, apart);
         }
     }
 }

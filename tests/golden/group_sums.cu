@@ -146,7 +146,7 @@ void adaln_bwd(
 //
 // launch         2 of 2; programmatic stream serialization is allowed: the kernel itself waits
 //                not after a launch of adaln_bwd that was `alone`: it has stored the results
-// grid           (ceil(B * C / 32), 1)
+// grid           (min(ceil(B * C / 32), 924), 1)
 // block          288 threads
 // shared memory  0 bytes, dynamic
 // registers      at most 224 a thread
@@ -167,26 +167,34 @@ void adaln_bwd_finish(
     int partials) {
     constexpr int C = 1152, width = 32, slices = 9, threads = width * slices, chunk = 16;
     const int slice = threadIdx.x / width;
-    const long long columns = B * C, col = blockIdx.x * (long long)width + threadIdx.x % width;
+    const long long columns = B * C, spans = (columns - 1) / width + 1;
+    const bool whole = partials <= chunk;    // each slice adds all parts of its own columns, else a chunk of those of all
+    const int begin = whole ? 0 : slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;
     wait_for_previous_kernel();
 
-    float dshift_sum[1] = {0};
-    float dscale_sum[1] = {0};
-    const int begin = slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;
-    if (col < columns) {
-        #pragma unroll 8
-        for (int p = begin; p < end; p++) {
-            dshift_sum[0] += dshift_partial[p * columns + col];
-            dscale_sum[0] += dscale_partial[p * columns + col];
+    const long long at_once = whole ? slices : 1;
+    #pragma unroll 1
+    for (long long span = blockIdx.x * at_once + (whole ? slice : 0); span < spans; span += gridDim.x * at_once) {
+        const long long col = span * width + threadIdx.x % width;
+        float dshift_sum[1] = {0};
+        float dscale_sum[1] = {0};
+        if (col < columns) {
+            #pragma unroll 8
+            for (int p = begin; p < end; p++) {
+                dshift_sum[0] += dshift_partial[p * columns + col];
+                dscale_sum[0] += dscale_partial[p * columns + col];
+            }
         }
-    }
-
-    __shared__ float scratch[threads];
-    team_reduce<threads, width, Sum>(scratch, dshift_sum);
-    team_reduce<threads, width, Sum>(scratch, dscale_sum);
-    if (slice == 0 && col < columns) {
-        const long long c = col % C, b = col / C;
-        dshift[b * dshift_B + c] = dshift_sum[0];
-        dscale[b * dscale_B + c] = dscale_sum[0];
+        if (!whole) {
+            __shared__ float scratch[threads];
+            team_reduce<threads, width, Sum>(scratch, dshift_sum);
+            team_reduce<threads, width, Sum>(scratch, dscale_sum);
+        }
+        if ((whole || slice == 0) && col < columns) {
+            const long long c = col % C, b = col / C;
+            dshift[b * dshift_B + c] = dshift_sum[0];
+            dscale[b * dscale_B + c] = dscale_sum[0];
+        }
+        if (!whole) __syncthreads();    // before the next columns' sums meet
     }
 }

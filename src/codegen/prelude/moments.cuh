@@ -72,15 +72,22 @@ template <class R> DEVICE void moments_move(R r)
     }
 }
 
-//@ moments_add
-// Adds some of a row's values to what a thread has: until moments_settle, squares about the shift. That is the first of the
-// values, and moves as often as their number doubles: so it is never much farther from their mean than they are.
-template <class R, int n> DEVICE void moments_add(R r, const float (&values)[n])
+//@ moments_aim
+// The shift is the first of a thread's values, and moves as often as their number doubles: so it is never much farther from
+// their mean than they are.
+template <class R> DEVICE void moments_aim(R r, float first)
 {
     if (r.seen == 0)
-        r.shift = moments_shift(values[0]);
+        r.shift = moments_shift(first);
     else if ((__float_as_int(r.seen) & 0x7fffff) == 0)    // a power of two
         moments_move(r);
+}
+
+//@ moments_add
+// Adds some of a row's values to what a thread has: until moments_settle, squares about the shift.
+template <class R, int n> DEVICE void moments_add(R r, const float (&values)[n])
+{
+    moments_aim(r, values[0]);
     float more = 0, more_squares = 0;
     #pragma unroll
     for (int i = 0; i < n; i++) {
@@ -91,6 +98,25 @@ template <class R, int n> DEVICE void moments_add(R r, const float (&values)[n])
     r.sum += more;
     r.squares += more_squares;
     r.seen += n;
+}
+
+//@ moments_add_some
+// The same of the first `count` vectors, if there are as many.
+template <class R, int tiles, int n> DEVICE void moments_add_some(R r, const float (&values)[tiles][n], long long count)
+{
+    moments_aim(r, values[0][0]);
+    float more = 0, more_squares = 0;
+    #pragma unroll
+    for (int t = 0; t < tiles; t++)
+        #pragma unroll
+        for (int i = 0; i < n; i++) {
+            const float off = t < count ? values[t][i] - r.shift : 0;
+            more += off;
+            more_squares += off * off;
+        }
+    r.sum += more;
+    r.squares += more_squares;
+    r.seen += n * (count < tiles ? (int)count : tiles);
 }
 
 //@ moments_settle

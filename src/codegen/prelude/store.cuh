@@ -136,29 +136,28 @@ template <class T, int n, class V> DEVICE void store_aligned(T *row, int col, co
 }
 
 //@ store_some
-// at[0 .. count) = values, rounded to T, or all of them
-template <class T, int n, class V> DEVICE void store_some(T *at, const V (&values)[n], int count)
+// at[i * apart] = values[i], rounded to T, for the first `count`
+template <class T, int n, class V> DEVICE void store_some(T *at, const V (&values)[n], int count, int apart)
 {
     vector<T, n> v;
     fill(v, values);
-    if (count >= n && misalignment<n>(at) == 0) {
+    if (count >= n && apart == 1 && misalignment<n>(at) == 0) {
         put_numbers(at, v);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
             if (i < count)
-                at[i] = v[i];
+                at[i * apart] = v[i];
     }
 }
 
 //@ store_span
 // Neighbouring rows: as load_span, the other way.
-template <int step, class T, int n, int tiles>
-DEVICE void store_span(const vector<T, n> (&v)[tiles], T *at, long long stride, int first_column, int columns, int count)
+template <int step, int apart, class T, int n, int tiles>
+DEVICE void store_span(const vector<T, n> (&v)[tiles], T *at, long long stride, int first_column, int columns, int count, bool together)
 {
-    const bool whole = count >= n && misalignment<n>(at) == 0 && misalignment<n>((const T *)0 + stride) == 0;
     at += first_column * stride;
-    if (whole) {
+    if (together) {
         #pragma unroll
         for (int t = 0; t < tiles; t++, at += step * stride)
             if (tiles * step == columns || first_column + t * step < columns)
@@ -170,6 +169,6 @@ DEVICE void store_span(const vector<T, n> (&v)[tiles], T *at, long long stride, 
                 #pragma unroll
                 for (int i = 0; i < n; i++)
                     if (i < count)
-                        at[i] = v[t][i];
+                        at[i * apart] = v[t][i];
     }
 }

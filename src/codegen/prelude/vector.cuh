@@ -10,6 +10,18 @@ template <class T> DEVICE void split(long long item, long long size, long long &
     inner = (T)(item - outer * size);
 }
 
+//@ advance
+// from the coordinates of an item to those of the item `by` places behind
+template <int by, class T, class N> DEVICE void advance(T &outer, T &inner, N size)
+{
+    outer += by / size;
+    inner += by % size;
+    if (inner >= size) {
+        inner -= size;
+        outer++;
+    }
+}
+
 //@ vector
 // n neighbouring elements of a row
 template <class T, int n> struct alignas(sizeof(T) * n < 16 ? sizeof(T) * n : 16) vector {
@@ -154,40 +166,69 @@ template <class T, int n, class C, class F> DEVICE void gather(vector<T, n> &v, 
         v[i] = *place_of(col + i);
 }
 
-//@ load_some
-// v[0 .. count) = at[0 .. count), or all of v; one wide access where all are there and aligned
-template <class T, int n> DEVICE void load_some(vector<T, n> &v, const T *at, int count)
+//@ is_aligned
+// Whether vectors of n are aligned, from `at` on and as far apart as any of `strides`.
+template <int n, class T, class... Strides> DEVICE bool is_aligned(const T *at, Strides... strides)
 {
-    if (count >= n && misalignment<n>(at) == 0) {
+    return misalignment<n>(at) == 0 && (... && (misalignment<n>((const T *)0 + strides) == 0));
+}
+
+//@ rows_here
+// Of a thread's n rows, `apart` from each other, those that come before the `left` that there are.
+template <int n> DEVICE int rows_here(long long left, int apart)
+{
+    int count = 0;
+    #pragma unroll
+    for (int i = 0; i < n; i++)
+        count += i * apart < left;
+    return count;
+}
+
+//@ load_some
+// v[i] = at[i * apart] for the first `count`, or all; one wide access where all are there, side by side and aligned
+template <class T, int n> DEVICE void load_some(vector<T, n> &v, const T *at, int count, int apart)
+{
+    if (count >= n && apart == 1 && misalignment<n>(at) == 0) {
         read_once(v, at);
     } else {
         #pragma unroll
         for (int i = 0; i < n; i++)
             if (i < count)
-                v[i] = at[i];
+                v[i] = at[i * apart];
     }
 }
 
 //@ load_span
-// Neighbouring rows: v[t] holds the n of them from `at` on of column first_column + t * step, columns `stride` apart; of
-// those rows there are `count`, or more. One wide access a column where all rows are there and all columns aligned.
-template <int step, class T, int n, int tiles>
-DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, int first_column, int columns, int count)
+// Neighbouring rows: v[t] holds n of them, from `at` on, of column first_column + t * step, columns `stride` apart. One wide
+// access a column where they are side by side; else they are `apart` from each other, and there are `count`. So that no
+// access waits for another then, what is not there is read from a row that is, and many are read before the first is packed.
+template <int step, int apart, class T, int n, int tiles>
+DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, int first_column, int columns, long long left, bool together)
 {
-    if (count >= n && misalignment<n>(at) == 0 && misalignment<n>((const T *)0 + stride) == 0) {
-        at += first_column * stride;
+    at += first_column * stride;
+    if (together) {
         #pragma unroll
         for (int t = 0; t < tiles; t++, at += step * stride)
             if (tiles * step == columns || first_column + t * step < columns)
                 read_once(v[t], at);
     } else {
+        constexpr int chunk = 32 / n < tiles ? 32 / n : tiles;
         #pragma unroll
-        for (int t = 0; t < tiles; t++)
-            if (tiles * step == columns || first_column + t * step < columns)
-                #pragma unroll
-                for (int i = 0; i < n; i++)
-                    if (i < count)
-                        v[t][i] = at[(first_column + t * step) * stride + i];
+        for (int first = 0; first < tiles; first += chunk) {
+            T read[chunk][n];
+            #pragma unroll
+            for (int c = 0; c < chunk; c++, at += step * stride)
+                if (first + c < tiles && (tiles * step == columns || first_column + (first + c) * step < columns))
+                    #pragma unroll
+                    for (int i = 0; i < n; i++)
+                        read[c][i] = at[i * apart < left ? i * apart : (int)left - 1];
+            #pragma unroll
+            for (int c = 0; c < chunk; c++)
+                if (first + c < tiles)
+                    #pragma unroll
+                    for (int i = 0; i < n; i++)
+                        v[first + c][i] = read[c][i];
+        }
     }
 }
 
