@@ -214,6 +214,21 @@ list_cases() {
     for size in "N=64 G=8 C=16 H=14 W=14" "N=64 G=8 C=16 H=7 W=7" "N=30 --stride x=130,50,15,7,1" "N=40 --stride dx=90,42,14,7,1"; do
         echo "tests/cases/dense_pixels_bwd.fuse $size"
     done
+    # lines of images that are no whole vectors, and some that are
+    for size in "" "S=3" "S=8" "B=40 S=131" "B=64 S=3001" "B=500 S=49" "S=50 --offset x=1"; do echo "tests/cases/odd_images.fuse $size"; done
+    for size in "" "S=3" "B=64 S=3025" "B=2 S=131 C=300" "B=9 S=64 --offset x=1" "S=512"; do echo "tests/cases/odd_pixels.fuse $size"; done
+    for file in examples/layernorm_channels examples/layernorm_channels_bwd tests/bench/tiles/softmax_classes tests/bench/graphs/seg_lse \
+        tests/bench/graphs/col_softmax tests/bench/graphs/layer_scale_mean; do
+        [ "${file##*/}" != col_softmax ] || { echo "$file.fuse C=255"; continue; }
+        for size in "B=3 S=3025" "B=64 S=49"; do echo "$file.fuse $size"; done
+    done
+    for file in examples/batchnorm examples/batchnorm_bwd tests/bench/graphs/bn_relu_nchw; do
+        for size in "B=3 S=3025" "B=300 S=49" "B=20 S=196" "B=2 S=7"; do echo "$file.fuse $size"; done
+    done
+    for size in "B=3 S=4095" "B=40 S=49"; do echo "examples/group_norm_bwd.fuse $size"; done
+    for size in "" "S=3025" "B=1 S=9" "B=700 S=961"; do echo "tests/bench/graphs/avg_max_chan.fuse $size"; done
+    for size in "B=1 Q=1023 K=1023" "B=1 H=3 Q=77 K=197"; do echo "tests/bench/tiles/window_softmax.fuse $size"; done
+    for file in softmax_causal softmax_masked_bwd; do echo "examples/$file.fuse B=1 H=3 Q=511 K=511"; done
     # sums over rows that are asked for at a pace: alone, in clusters, and those with a lag
     for file in layernorm_bwd rmsnorm_bwd rmsnorm_bwd_add thunder_layernorm_bwd; do
         for columns in 6144 9216 11008 14336 20480 57344 98304 114688; do    # more than twice what an H100's L2 holds
