@@ -240,6 +240,14 @@ static void emit_chunk_sums(Emitter *e)
     }
 }
 
+/* The last of those that join a mean and its squares may still read where the next ones meet. */
+static bool has_moments_to_join(const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (has_squares(&k->accumulators[i])) return true;
+    return false;
+}
+
 void emit_group_finish_kernel(Emitter *e)
 {
     block (e->out, "%s", signature_text(e)) {
@@ -252,7 +260,9 @@ void emit_group_finish_kernel(Emitter *e)
                "span += gridDim.x * at_once)") {
             line(e->out, "const long long col = span * width + threadIdx.x %% width;");
             emit_sums_and_results(e, "(whole || slice == 0) && col < columns", emit_chunk_sums);
-            line(e->out, "if (!whole) __syncthreads();    // before the next columns' sums meet");
+            if (has_moments_to_join(e->k))
+                line(e->out,
+                     "if (!whole) __syncthreads();    // before the next columns' sums meet");
         }
     }
 }

@@ -195,6 +195,5 @@ void adaln_bwd_finish(
             dshift[b * dshift_B + c] = dshift_sum[0];
             dscale[b * dscale_B + c] = dscale_sum[0];
         }
-        if (!whole) __syncthreads();    // before the next columns' sums meet
     }
 }
