@@ -34,6 +34,7 @@ generate() {
         if (kind == "unknown") { print x y "y = x"; each("u@ = nothing@ + @"); print "}" }
         if (kind == "broken") { print x y "y = x"; each("u@ = * + @"); print "}" }
         if (kind == "outputs") { print x ") -> ("; list("y@ : f32[M, N]"); print ") {"; each("y@ = x * @"); print "}" }
+        if (kind == "tanhs") { print x y "v0 = x"; for (k = 1; k < n; k++) print "v" k " = v" k - 1 " + tanh(x * " k ")"; print "y = v" n - 1 "}" }
         if (kind == "sums") { print x ") -> ("; list("y@ : f32[N]"); print ") {"; each("y@ = sum[M](x * @)"); print "}" }
         if (kind == "unbound") { print x ") -> ("; list("y@ : f32[M, N]"); print ") {"; each("z@ = x * @"); print "}" }
         if (kind == "inputs") { print x ","; list("x@ : f32[M, N]"); print y "y = x + x0"; each("u@ = x@ * 2"); print "}" }
@@ -88,6 +89,9 @@ for kind in functions unused inputs scalars; do
     grows 0 $kind 2000 emit --emit=plan --arch sm_90a
 done
 grows 0 functions 2000 emit --emit=tokens
+grows 0 outputs 2000 fmt
+grows 0 tanhs 1000 grad
+grows 0 inputs 2000 grad
 grows 2 graphs 1500 explain --arch sm_90a
 for kind in outputs sums; do
     grows 0 $kind 2000 check

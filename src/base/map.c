@@ -43,3 +43,14 @@ void name_add(Arena *arena, Map *map, const char *name, int value)
 {
     map_add(arena, map, name, strlen(name), value);
 }
+
+const char *name_free(Arena *arena, Map *taken, const char *name)
+{
+    const char *free = name;
+    if (name_find(taken, name) < 0) return name;
+    int *number = &map_slot(taken, name, strlen(name))->value;
+    if (*number < 2) *number = 2;
+    for (; name_find(taken, free) >= 0; ++*number)
+        free = arena_format(arena, "%s_%d", name, *number);
+    return free;
+}

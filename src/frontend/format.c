@@ -4,6 +4,7 @@
  * unit on its line stays there. Every other comment gets a line of its own before the unit in or
  * before which it stood. Single blank lines between statements are kept. Runs of statements align
  * their `=`. */
+#include "base/map.h"
 #include "frontend/syntax.h"
 
 #include <inttypes.h>
@@ -18,8 +19,9 @@ typedef struct {
     Text *out;
     const Source *source;
     LIST(Comment) comments;
-    int next;   /* the next comment to print */
-    bool fresh; /* the block is empty so far: no blank line */
+    int next;    /* the next comment to print */
+    bool fresh;  /* the block is empty so far: no blank line */
+    Map outputs; /* names of the graph's outputs, if it has several */
 } Formatter;
 
 /* ---- comments and blank lines ---- */
@@ -124,13 +126,19 @@ static int name_width(const char *name)
     return length < LINE_WIDTH ? (int)length : LINE_WIDTH;
 }
 
-/* Whether a statement binds an output: several outputs form a run of their own. */
-static bool is_output(const Item *item, const Statement *statement)
+static Map several_outputs(Arena *arena, const Item *item)
 {
-    if (!item->outputs || !item->outputs->next) return false;
+    Map names = {0};
+    if (!item->outputs || !item->outputs->next) return names;
     for (const ParamDecl *at = item->outputs; at; at = at->next)
-        if (statement->name.name && strcmp(at->name.name, statement->name.name) == 0) return true;
-    return false;
+        if (name_find(&names, at->name.name) < 0) name_add(arena, &names, at->name.name, 0);
+    return names;
+}
+
+/* Whether a statement binds an output: several outputs form a run of their own. */
+static bool is_output(const Formatter *f, const Statement *statement)
+{
+    return statement->name.name && name_find(&f->outputs, statement->name.name) >= 0;
 }
 
 static bool is_alignable(const Statement *statement)
@@ -159,14 +167,14 @@ static bool is_parted(const Formatter *f, int *next, const Statement *before,
 }
 
 /* The number of statements from `first` on that align with it; *width is their longest name. */
-static int measure_run(const Formatter *f, const Item *item, const Statement *first, int *width)
+static int measure_run(const Formatter *f, const Statement *first, int *width)
 {
     int count = 0, next = f->next;
     *width = 0;
     const Statement *before = NULL;
     for (const Statement *at = first; at; before = at, at = at->next, count++) {
         if (!is_alignable(at)) break;
-        if (before && is_output(item, at) != is_output(item, first)) break;
+        if (before && is_output(f, at) != is_output(f, first)) break;
         if (before && is_parted(f, &next, before, at)) break;
         if (name_width(at->name.name) > *width) *width = name_width(at->name.name);
     }
@@ -187,12 +195,13 @@ static void put_statement(Formatter *f, const Statement *statement, int width, u
 static void put_body(Formatter *f, const Item *item)
 {
     uint32_t close = item->span.end - 1;
+    f->outputs = several_outputs(f->out->arena, item);
     f->out->indent++;
     f->fresh = true;
     int left = 0, width = 0;
     for (const Statement *at = item->body; at; at = at->next, left--) {
         if (left <= 0) {
-            left = measure_run(f, item, at, &width);
+            left = measure_run(f, at, &width);
             width = left ? width : 0;
         }
         put_statement(f, at, width, at->next ? at->next->span.begin : close);

@@ -1,24 +1,49 @@
 /* graph/grad.c: the backward pass as a graph: what is differentiated, the walk, the gradients as
  * nodes, and the finished graph with the inputs that it needs. */
+#include "base/text.h"
 #include "graph/grad_internal.h"
 
 #include <string.h>
 
 /* ---- names ---- */
 
-static bool has_param(const Graph *g, const char *name)
+static Map param_names(Arena *arena, const Graph *g)
 {
-    for (int i = 0; i < g->params.count; i++)
-        if (!strcmp(g->params.data[i].name, name)) return true;
-    return false;
+    Map names = {0};
+    for (int i = 0; i < g->params.count; i++) name_add(arena, &names, g->params.data[i].name, i);
+    return names;
+}
+
+static const char *name_beside(Arena *arena, const Map *inputs, const char *name)
+{
+    const char *wanted = arena_format(arena, "d%s", name), *free = wanted;
+    for (int number = 2; name_find(inputs, free) >= 0; number++)
+        free = arena_format(arena, "%s_%d", wanted, number);
+    return free;
 }
 
 const char *gradient_name(Arena *arena, const Graph *g, const char *name)
 {
-    const char *wanted = arena_format(arena, "d%s", name), *free = wanted;
-    for (int number = 2; has_param(g, free); number++)
-        free = arena_format(arena, "%s_%d", wanted, number);
-    return free;
+    const Map inputs = param_names(arena, g);
+    return name_beside(arena, &inputs, name);
+}
+
+const char *name_gradient(const Grad *s, const char *name)
+{
+    return name_beside(s->arena, &s->inputs, name);
+}
+
+static void name_gradients(Grad *s)
+{
+    const Graph *g = s->forward;
+    s->inputs = param_names(s->arena, g);
+    for (int i = 0; i < g->outputs.count + g->params.count; i++) {
+        const int param = i - g->outputs.count;
+        if (param < 0 ? !s->of[i] : !s->wrt[param]) continue;
+        const char *of = param < 0 ? g->outputs.data[i].name : g->params.data[param].name;
+        const char *name = name_gradient(s, of);
+        if (name_find(&s->gradients, name) < 0) name_add(s->arena, &s->gradients, name, i);
+    }
 }
 
 /* ---- what is differentiated ---- */
@@ -144,7 +169,7 @@ static void add_gradient_inputs(Grad *s)
     for (int i = 0; i < s->forward->outputs.count; i++) {
         const Output *o = &s->forward->outputs.data[i];
         if (!s->of[i]) continue;
-        const char *name = gradient_name(s->arena, s->forward, o->name);
+        const char *name = name_gradient(s, o->name);
         *list_push(s->arena, &s->g->params) =
             (Param){.name = name, .dtype = o->dtype, .axes = o->axes, .span = o->span};
     }
@@ -273,11 +298,10 @@ static void finish_nodes(Finish *f)
     for (int i = 0; i < forward->params.count; i++) {
         const Param *p = &forward->params.data[i];
         if (!f->gradients[i].id) continue;
-        *list_push(f->s->arena, &f->into->outputs) =
-            (Output){.name = gradient_name(f->s->arena, forward, p->name),
-                     .dtype = p->dtype,
-                     .axes = p->axes,
-                     .value = map[f->gradients[i].id]};
+        *list_push(f->s->arena, &f->into->outputs) = (Output){.name = name_gradient(f->s, p->name),
+                                                              .dtype = p->dtype,
+                                                              .axes = p->axes,
+                                                              .value = map[f->gradients[i].id]};
     }
 }
 
@@ -305,30 +329,46 @@ static Graph *finish_graph(Grad *s, const bool *saved)
 
 /* ---- the whole ---- */
 
-static const char *list_chosen(Arena *arena, const char *list, const char *name)
+static void list_name(Text *list, const char *between, const char *name)
 {
-    return *list ? arena_format(arena, "%s, %s", list, name) : name;
+    text_print(list, "%s%s", list->length ? between : "", name);
 }
 
 static void list_outputs(const Grad *s, const GradRequest *request, Gradient *result)
 {
+    Text *of = text_new(s->arena), *left_out = text_new(s->arena), *all = text_new(s->arena);
     for (int i = 0; i < s->forward->outputs.count; i++) {
         const Output *o = &s->forward->outputs.data[i];
         if (!dtype_is_float(o->dtype)) continue;
-        const char **list = s->of[i] ? &result->of : &result->left_out;
-        *list = list_chosen(s->arena, *list, o->name);
-        if (!request->of)
-            result->all =
-                *result->all ? arena_format(s->arena, "%s,%s", result->all, o->name) : o->name;
+        list_name(s->of[i] ? of : left_out, ", ", o->name);
+        if (!request->of) list_name(all, ",", o->name);
     }
+    result->of = text_string(of);
+    result->left_out = text_string(left_out);
+    result->all = text_string(all);
+}
+
+static void list_inputs(const Grad *s, const bool *saved, Gradient *result)
+{
+    const Graph *g = s->forward;
+    const Map read = param_names(s->arena, result->graph);
+    Text *wrt = text_new(s->arena), *of_forward = text_new(s->arena);
+    for (int i = 0; i < g->params.count; i++)
+        if (s->wrt[i]) list_name(wrt, ", ", g->params.data[i].name);
+    for (int i = 0; i < g->outputs.count; i++)
+        if (saved[i] && name_find(&read, g->outputs.data[i].name) >= 0)
+            list_name(of_forward, ", ", g->outputs.data[i].name);
+    result->wrt = text_string(wrt);
+    result->saved = text_string(of_forward);
 }
 
 Gradient grad(Arena *arena, Diagnostics *d, const Graph *g, GradRequest *request)
 {
     Grad s = {.arena = arena, .d = d, .forward = g};
-    Gradient result = {.of = "", .wrt = "", .left_out = "", .all = "", .saved = ""};
+    Gradient result = {0};
     choose_outputs(&s, request);
     choose_inputs(&s, request);
+    name_gradients(&s);
     copy_forward(&s);
     s.a = algebra_new(arena, s.g);
     s.active = NEW_ARRAY(arena, bool, s.forward_count);
@@ -339,10 +379,6 @@ Gradient grad(Arena *arena, Diagnostics *d, const Graph *g, GradRequest *request
     const bool *saved = choose_saved(&s, request, &result);
     result.graph = finish_graph(&s, saved);
     list_outputs(&s, request, &result);
-    for (int i = 0; i < g->params.count; i++)
-        if (s.wrt[i]) result.wrt = list_chosen(arena, result.wrt, g->params.data[i].name);
-    for (int i = 0; i < g->outputs.count; i++)
-        if (saved[i] && has_param(result.graph, g->outputs.data[i].name))
-            result.saved = list_chosen(arena, result.saved, g->outputs.data[i].name);
+    list_inputs(&s, saved, &result);
     return result;
 }

@@ -11,6 +11,7 @@
 #ifndef FUSEC_GRAD_INTERNAL_H
 #define FUSEC_GRAD_INTERNAL_H
 
+#include "base/map.h"
 #include "graph/algebra.h"
 #include "graph/grad.h"
 
@@ -23,11 +24,16 @@ typedef struct {
     int forward_count; /* nodes of g that are of the forward graph */
     bool *of;          /* by output: it is differentiated */
     bool *wrt;         /* by forward param */
+    Map inputs;        /* names of the forward params */
+    Map gradients;     /* names of the gradients of outputs and params */
     bool *active;      /* by node: its value depends on these */
     bool *varies;      /* by node: it depends on a float tensor */
     Term *factored;    /* by node: the product that it is */
     Poly *adjoint;     /* by node: its gradient so far */
 } Grad;
+
+/* gradient_name of an output or a forward param. */
+const char *name_gradient(const Grad *s, const char *name);
 
 /* Fills in active, varies, factored; then adjoint of the params. */
 void walk_back(Grad *s);

@@ -78,14 +78,6 @@ static void bind_reductions(Names *n)
     }
 }
 
-static const char *free_name(Names *n, const char *name)
-{
-    const char *free = name;
-    for (int number = 2; name_find(&n->taken, free) >= 0; number++)
-        free = arena_format(n->g->arena, "%s_%d", name, number);
-    return free;
-}
-
 /* What functions of a row or an element are usually called; NULL: nothing. */
 static const char *usual_name(Op op)
 {
@@ -103,7 +95,7 @@ static const char *new_name(Names *n, uint32_t id)
 {
     static const char *const stems[] = {"c", "t", "when"};
     const char *usual = usual_name(n->g->nodes.data[id].op);
-    if (usual) return free_name(n, usual);
+    if (usual) return name_free(n->g->arena, &n->taken, usual);
     const NodeInfo *info = &n->g->nodes.data[id];
     const int kind = is_reduction(n->g, (Node){id}) ? 0 : info->type == TYPE_BOOL ? 2 : 1;
     const char *name;
@@ -123,7 +115,8 @@ static void give_names(Names *n, bool weak)
             info->name = NULL;
             continue;
         }
-        info->name = info->name ? free_name(n, info->name) : new_name(n, (uint32_t)id);
+        info->name =
+            info->name ? name_free(g->arena, &n->taken, info->name) : new_name(n, (uint32_t)id);
         take(n, info->name);
     }
 }

@@ -85,25 +85,13 @@ static double cost(Grad *s, const bool *saved)
     return bytes * (1 + phase * last + instruction * work);
 }
 
-/* Whether the name is free for an input of the backward graph. */
-static bool is_name_free(const Grad *s, const char *name)
-{
-    for (int i = s->forward->params.count; i < s->g->params.count; i++)
-        if (!strcmp(s->g->params.data[i].name, name)) return false;
-    for (int i = 0; i < s->forward->params.count; i++)
-        if (s->wrt[i] &&
-            !strcmp(gradient_name(s->arena, s->forward, s->forward->params.data[i].name), name))
-            return false;
-    return true;
-}
-
 /* Whether reading an output is as good as computing it: a statistic wants at least f32, and 8 bits
  * are too few for anything. */
 static bool is_worth_saving(const Grad *s, const Output *o, bool is_statistic)
 {
     const Op op = node(s->g, o->value)->op;
     const bool single = dtype_info[o->dtype].bytes >= 4;
-    if (op == OP_PARAM || op == OP_CONST || !is_name_free(s, o->name)) return false;
+    if (op == OP_PARAM || op == OP_CONST || name_find(&s->gradients, o->name) >= 0) return false;
     if (!dtype_is_float(o->dtype)) return true;
     return single || (!is_statistic && dtype_info[o->dtype].bytes == 2);
 }
@@ -151,7 +139,7 @@ static bool *choose_named(Grad *s, GradRequest *request, bool *saved)
         for (int i = 0; i < g->outputs.count; i++)
             if (!strcmp(names[i], name)) found = i;
         at += length;
-        const bool taken = found >= 0 && !is_name_free(s, name);
+        const bool taken = found >= 0 && name_find(&s->gradients, name) >= 0;
         if (found >= 0 && !taken) {
             saved[found] = true;
             continue;

@@ -165,8 +165,6 @@ typedef struct {
     LIST(Naming) namings; /* names of nodes made here; they yield to the user's own names */
 } Simplify;
 
-typedef LIST(int) Numbers;
-
 static void name_later(Simplify *s, Node n, const char *base, const char *what, Span span)
 {
     const char *name = base ? arena_format(s->into->arena, "%s_%s", base, what) : what;
@@ -201,33 +199,14 @@ static Map find_taken(const Graph *g)
     return taken;
 }
 
-/* The name itself, or the first number behind it that is free. Names are never released, so a
- * number that was taken once is not tried again: `next` holds, for each name, where to continue. */
-static const char *free_name(Arena *arena, Map *taken, Map *numbered, Numbers *next,
-                             const char *name)
-{
-    if (name_find(taken, name) < 0) return name;
-    int at = name_find(numbered, name);
-    if (at < 0) {
-        at = next->count;
-        name_add(arena, numbered, name, at);
-        *list_push(arena, next) = 2;
-    }
-    const char *free = name;
-    for (int *number = &next->data[at]; name_find(taken, free) >= 0; ++*number)
-        free = arena_format(arena, "%s_%d", name, *number);
-    return free;
-}
-
 static void give_names(Simplify *s)
 {
     Arena *arena = s->into->arena;
-    Map taken = find_taken(s->into), numbered = {0};
-    Numbers next = {0};
+    Map taken = find_taken(s->into);
     for (int i = 0; i < s->namings.count; i++) {
         const Naming *naming = &s->namings.data[i];
         if (node(s->into, naming->node)->name) continue;
-        const char *name = free_name(arena, &taken, &numbered, &next, naming->name);
+        const char *name = name_free(arena, &taken, naming->name);
         graph_name(s->into, naming->node, name, naming->span);
         take_name(arena, &taken, name);
     }
