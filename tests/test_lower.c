@@ -250,7 +250,7 @@ START_TEST(hints_for_other_names_compile)
         "logit",      "argmax",  "argmin",    "any",       "all",     "softplus",    "mish",
         "relu6",      "elu",     "hardswish", "logaddexp", "hypot",   "fma",         "fmod",
         "floordiv",   "clip",    "sumsq",     "nansum",    "one_hot", "masked_fill", "tril",
-        "triu",       "sgn",     "cbrt",      "heaviside", "uint8_t"};
+        "triu",       "sgn",     "cbrt",      "heaviside", "uint8_t", "shape",       "numel"};
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
         Arena *arena = arena_new();
         const char *hint = function_meant(arena, theirs[i], "N", "M");

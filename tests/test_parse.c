@@ -207,6 +207,12 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = where(g(x) = 1, x, 0)\n}\n", 1, "'==' compares");
     check_error(HEAD "    y = x.exp()\n}\n", 1, "hint: write exp(x)");
     check_error(HEAD "    y = x\n", 1, "hint: the '{' at t.fuse:1:40 is not closed");
+    static const char *const cut[] = {HEAD "    y =\n", HEAD "    y = x + # }\n",
+                                      HEAD "    y = x\n    z = -\n", HEAD "    return\n"};
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++)
+        check_error(cut[i], 1, "hint: the '{' at t.fuse:1:40 is not closed");
+    check_error(HEAD "    y = x +\n\n" HEAD "    y = x\n}\n", 1,
+                "hint: the '{' at t.fuse:1:40 is not closed");
     check_error("fn f(x) {\n  return x\ngraph g() -> () { }\n", 1,
                 "hint: the '{' at t.fuse:1:9 is not closed");
     check_error(HEAD "    y = exp((x\n    z = x\n}\n", 1,
@@ -218,7 +224,17 @@ START_TEST(test_foreign_spellings)
                 "t.fuse:7:8: error");
     check_error(HEAD "    y = if (x > 0) { x } else { 0 }\n}\n", 1,
                 "write NAME = where(condition, a, b)");
+    check_error("fn f(x) = if x > 0 { x } else { 0 }\n" HEAD "    y = x\n}\n", 1,
+                "hint: write where(condition, a, b)");
+    check_error("fn f(x) = if (x > 0) { x } else { 0 }\n" HEAD "    y = x\n}\n", 1,
+                "write NAME = where(condition, a, b)");
+    check_error("fn f(x) = if x > 0 { x } else { 0 }\n" HEAD "    y = x x\n}\n", 2,
+                "t.fuse:3:11: error");
+    check_error(HEAD "    y = x\n    unless b { y = 0 }\n}\n", 1, "where(condition, a, b)");
+    check_error(HEAD "    match b { y = x }\n}\n", 1, "where(condition, a, b)");
     check_error(HEAD "    for i in x { y = x }\n}\n", 1, "no loops");
+    check_error(HEAD "    y = x << 2\n}\n", 1, "no operations on bits: write x * 2 ** n");
+    check_error(HEAD "    y = x as f32\n}\n", 1, "write f32(x), or another dtype");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i]\n}\n", 1,
                 "hint: pick an element by its index: sum[N](where(index(N) == i, x, 0))");
     check_error("graph f[M = 4, N = 8](x : f32[M, N]) -> (y : f32[M]) {\n    y = x[i, N] + 1\n}\n",

@@ -245,6 +245,25 @@ static void declare_output(Lowering *l, Scope *s, Outputs *outputs, const ParamD
     *list_push(l->arena, &l->g->outputs) = output;
 }
 
+/* The reduction that alone gives a value its axes; the value itself where there is none near. */
+static const NodeInfo *reduction_behind(const Graph *g, Node value)
+{
+    enum { NEAR = 64 };
+    const NodeInfo *whole = node(g, value), *at = whole;
+    for (int steps = 0; steps < NEAR && op_info[at->op].class != CLASS_REDUCE; steps++) {
+        const NodeInfo *only = NULL;
+        int with_axes = 0;
+        for (int i = 0; i < op_info[at->op].arity; i++) {
+            if (!node(g, at->args[i])->axes) continue;
+            only = node(g, at->args[i]);
+            with_axes++;
+        }
+        if (with_axes != 1) return whole;
+        at = only;
+    }
+    return op_info[at->op].class == CLASS_REDUCE ? at : whole;
+}
+
 /* The hint for an output that lacks axes of the expression, or for a reduction over other axes than
  * the declaration implies. Anything else only the declaration can mend. */
 static const char *store_hint(Lowering *l, const Output *output, const char *dtype, Node value)
@@ -252,13 +271,14 @@ static const char *store_hint(Lowering *l, const Output *output, const char *dty
     const NodeInfo *info = node(l->g, value);
     AxisSet extra = info->axes & ~output->axes;
     const char *has = axes_text(l->arena, l->g, info->axes);
-    if (op_info[info->op].class == CLASS_REDUCE) {
-        AxisSet from = node(l->g, info->args[0])->axes;
+    const NodeInfo *reduction = reduction_behind(l->g, value);
+    if (op_info[reduction->op].class == CLASS_REDUCE) {
+        AxisSet from = node(l->g, reduction->args[0])->axes;
         if (!(output->axes & ~from) && from != output->axes)
             return arena_format(
                 l->arena, "for %s reduce %s: %s%s(...)", axes_text(l->arena, l->g, output->axes),
-                info->reduced & output->axes ? "other axes" : "more axes", op_info[info->op].text,
-                axes_text(l->arena, l->g, from & ~output->axes));
+                reduction->reduced & output->axes ? "other axes" : "more axes",
+                op_info[reduction->op].text, axes_text(l->arena, l->g, from & ~output->axes));
     }
     if (extra && !(output->axes & ~info->axes))
         return arena_format(l->arena, "reduce it, e.g. sum%s(...), or declare %s : %s%s",

@@ -179,8 +179,11 @@ static const char *value_hint(Lowering *l, const Scope *s, const char *name, Spa
             name, name, name, name);
     const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
     for (int i = 0; i < s->bindings.count; i++) names[i] = s->bindings.data[i].name;
-    const char *hint = did_you_mean(l, name, names, s->bindings.count);
-    if (!hint) hint = constant_meant(l->arena, name);
+    /* A single letter is more often a name than a constant, and "pi" is near to "i". */
+    const char *constant = constant_meant(l->arena, name);
+    const char *hint = strlen(name) > 1 ? constant : NULL;
+    if (!hint) hint = did_you_mean(l, name, names, s->bindings.count);
+    if (!hint) hint = constant;
     if (!hint && (is_builtin(name) || name_find(&l->items->function_map, name) >= 0))
         hint = arena_format(l->arena,
                             is_reduction_name(name) ? "'%s' is a reduction: write %s[AXIS](...)"

@@ -162,13 +162,16 @@ static void follow_brackets(Syntax *s, const Token *token)
     if (closes(token->kind) && s->open.count) s->closed = s->open.data[--s->open.count];
 }
 
-static bool is_in_body(const Syntax *s)
+/* Whether the brace that was opened last is inside a body, or in the expression of a short function
+ * or its head, which are wrong. */
+static bool is_foreign_block(const Syntax *s)
 {
-    return s->open.count > 1 && s->open.data[0].token->kind == TOKEN_LBRACE;
+    if (s->open.data[0].token->kind != TOKEN_LBRACE) return false;
+    return s->open.count > 1 || s->item_kind == TOKEN_FN;
 }
 
-/* Skips a block inside a body, which is another language's: once that is reported, its end must not
- * be taken for the body's. */
+/* Skips a block which is another language's: once that is reported, its end must not be taken for
+ * the body's. */
 static void skip_block(Syntax *s, const void *grammar)
 {
     int depth = s->open.count - 1;
@@ -216,7 +219,7 @@ Module *parse_module(Arena *arena, Diagnostics *d, const Source *source)
         push(&s, grammar, token);
         follow_brackets(&s, token);
         s.previous = token;
-        if (token->kind == TOKEN_LBRACE && s.muted && is_in_body(&s)) skip_block(&s, grammar);
+        if (token->kind == TOKEN_LBRACE && s.muted && is_foreign_block(&s)) skip_block(&s, grammar);
     } while (token->kind);
     module->items = s.first;
     return module;

@@ -84,6 +84,9 @@ static const Meaning functions[] = {
     {"arange", "index($)"},
     {"iota", "index($)"},
     {"len", "size($)"},
+    {"shape", "size($)"},
+    {"numel", "size($)"},
+    {"outer", "(a * b): axes are matched by name"},
     {"gather", "sum[$](where(index($) == i, x, 0))"},
     {"take", "sum[$](where(index($) == i, x, 0))"},
     {"one_hot", "where(index($) == i, 1.0, 0.0)"},
@@ -111,7 +114,8 @@ static const Absence absent_functions[] = {
     {"asinh acosh arcsinh arccosh", "there are no inverses of sinh and cosh"},
     {"erfinv erfcinv", "there is no inverse of erf"},
     {"lgamma tgamma gamma digamma", "there is no gamma function"},
-    {"cumsum cumprod cummax cummin cumulative scan accumulate logcumsumexp",
+    {"cumsum cumprod cummax cummin cumulative scan accumulate logcumsumexp cumlogsumexp cummean "
+     "cumcount cumdist prefix_sum prefix_scan running_sum associative_scan cumtrapz",
      "there are no running sums: a reduction takes all elements along an axis"},
     {"sort argsort topk median quantile percentile mode unique kthvalue",
      "there is no sorting: max and min find the ends, sum[$](where(c, 1, 0)) counts"},
@@ -126,6 +130,8 @@ static const Absence absent_functions[] = {
      "axes are matched by name: nothing is reshaped or broadcast by hand"},
     {"scatter scatter_add index_add index_put nonzero searchsorted bincount",
      "a result cannot be stored at a computed place"},
+    {"bitwise_and bitwise_or bitwise_xor bitwise_not invert lshift rshift popcount",
+     "there are no operations on bits"},
     {"print printf assert", "a graph prints nothing: make the value an output"},
     {"while for range map reduce fold vmap", "there are no loops: a reduction runs over an axis"},
 };

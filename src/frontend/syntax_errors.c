@@ -109,7 +109,7 @@ static const char *plain_spelling(const char *begin)
         {".reshape", "nothing: axes are matched by name, and nothing is reshaped"},
         {".transpose", "nothing: axes are matched by name, and nothing is transposed"},
         {".", "exp(x) or mean[$](x), not x.exp() or m.exp(x)"},
-        {"~", "! for a logical not"},
+        {"~", "! for a logical not; there are no operations on bits"},
         {"?", "where(c, a, b)"},
         {"@", "sum[$](a * b), which is slow for large matrices"},
     };
@@ -253,22 +253,39 @@ static const char *hint_for_item(Arena *arena, const Token *found)
     return meant ? arena_format(arena, "did you mean '%s'?", meant) : NULL;
 }
 
+static bool is_branch(const char *word)
+{
+    static const char *const words[] = {"if",   "elif", "else",   "then",      "unless",
+                                        "when", "case", "switch", "otherwise", "match"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word, words[i])) return true;
+    return false;
+}
+
 /* Words of other languages where an operator or a name's argument should stand. */
 static const char *hint_for_word(const Token *previous, const Token *found, bool operator)
 {
     static const char *const operators[][2] = {{"and", "write &&"},
                                                {"or", "write ||"},
                                                {"is", "write =="},
-                                               {"if", "write where(condition, a, b)"}};
-    static const char *const prefixes[][2] = {{"not", "write !x"},
-                                              {"if", "write where(condition, a, b)"}};
+                                               {"as", "write f32(x), or another dtype"}};
+    static const char branch[] = "write where(condition, a, b)";
     if (!operator|| found->kind != TOKEN_NAME) return NULL;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (!strcmp(found->text, operators[i][0])) return operators[i][1];
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (previous && previous->kind == TOKEN_NAME && !strcmp(previous->text, prefixes[i][0]))
-            return prefixes[i][1];
-    return NULL;
+    if (is_branch(found->text)) return branch;
+    if (!previous || previous->kind != TOKEN_NAME) return NULL;
+    return !strcmp(previous->text, "not") ? "write !x" : is_branch(previous->text) ? branch : NULL;
+}
+
+/* x << 2: two tokens of a comparison. */
+static const char *hint_for_shift(const Token *previous, const Token *found)
+{
+    const bool twice =
+        previous && found->kind == previous->kind && found->span.begin == previous->span.end;
+    if (!twice || (found->kind != TOKEN_LT && found->kind != TOKEN_GT)) return NULL;
+    return found->kind == TOKEN_LT ? "there are no operations on bits: write x * 2 ** n"
+                                   : "there are no operations on bits: write floor(x / 2 ** n)";
 }
 
 /* "REDUCE sum", "LEAF index", ...: what stands before axes in brackets. */
@@ -331,22 +348,23 @@ static const char *hint_for_brackets(const Syntax *s, const Token *found, const 
     return NULL;
 }
 
-/* Which bracket of a kind is not closed: the innermost one. */
-static const char *hint_unclosed(const Syntax *s, int kind, char bracket)
+/* Which bracket of a kind is not closed: the innermost one. 0: of any kind. */
+static const char *hint_unclosed(const Syntax *s, int kind)
 {
     for (int i = s->open.count - 1; i >= 0; i--) {
-        const Span at = s->open.data[i].token->span;
+        const Token *bracket = s->open.data[i].token;
+        const Span at = bracket->span;
         int line, column;
-        if (s->open.data[i].token->kind != kind) continue;
+        if (kind && bracket->kind != kind) continue;
         source_place(at.source, at.begin, &line, &column);
-        return arena_format(s->arena, "the '%c' at %s:%d:%d is not closed", bracket,
-                            at.source->name, line, column);
+        return arena_format(s->arena, "the '%s' at %s:%d:%d is not closed",
+                            kind_names[bracket->kind], at.source->name, line, column);
     }
     return NULL;
 }
 
 /* A token that closes another bracket, or begins the next statement or item, where this bracket
- * could still be closed. */
+ * could still be closed; and the end of all that could close it. */
 static const char *hint_for_open(const Syntax *s, const Token *found, const bool *expected)
 {
     int kind = found->kind;
@@ -354,10 +372,10 @@ static const char *hint_for_open(const Syntax *s, const Token *found, const bool
     bool ends = next || kind == TOKEN_RBRACE || (kind == TOKEN_BIND && found->first_on_line) ||
                 kind == TOKEN_LBRACE || kind == TOKEN_ARROW;
     if (expected[TOKEN_RPAREN] && (ends || kind == TOKEN_RBRACKET))
-        return hint_unclosed(s, TOKEN_LPAREN, '(');
+        return hint_unclosed(s, TOKEN_LPAREN);
     if (expected[TOKEN_RBRACKET] && (ends || kind == TOKEN_RPAREN || kind == TOKEN_LPAREN))
-        return hint_unclosed(s, TOKEN_LBRACKET, '[');
-    return next && expected[TOKEN_RBRACE] ? hint_unclosed(s, TOKEN_LBRACE, '{') : NULL;
+        return hint_unclosed(s, TOKEN_LBRACKET);
+    return next ? hint_unclosed(s, 0) : NULL;
 }
 
 /* Statements of other languages. */
@@ -369,7 +387,7 @@ static const char *hint_for_statement(const Syntax *s, const Token *found)
         before->kind == TOKEN_NAME && !strcmp(before->text, "if"))
         return branch;
     if (found->kind != TOKEN_NAME) return NULL;
-    if (!strcmp(found->text, "if") || !strcmp(found->text, "switch")) return branch;
+    if (is_branch(found->text)) return branch;
     if (!strcmp(found->text, "for") || !strcmp(found->text, "while"))
         return "there are no loops: a reduction runs over an axis";
     return NULL;
@@ -409,13 +427,15 @@ static const char *hint_for(const Syntax *s, const Token *found, const bool *exp
     const char *brackets = number ? number : hint_for_brackets(s, found, expected);
     if (brackets) return brackets;
     bool expression = expected[TOKEN_INTEGER] && expected[TOKEN_LPAREN];
-    if (expected[TOKEN_FN]) return hint_for_item(s->arena, found);
+    const char *foreign = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
+    if (expected[TOKEN_FN] && !foreign) foreign = hint_for_statement(s, found);
+    if (expected[TOKEN_FN]) return foreign ? foreign : hint_for_item(s->arena, found);
     if (found->kind == TOKEN_BIND && !found->first_on_line) {
         if (expression && s->previous && s->previous->kind == TOKEN_COMMA)
             return hint_for_named_argument(s, found);
         if (expected[TOKEN_PLUS] || expression) return "'==' compares, '=' binds a name";
     }
-    const char *foreign = hint_for_word(s->previous, found, expected[TOKEN_PLUS]);
+    if (!foreign && expression) foreign = hint_for_shift(s->previous, found);
     if (foreign) return foreign;
     if (found->kind == TOKEN_ASSIGN && expected[TOKEN_PLUS])
         return "'==' compares, '=' binds a name";
