@@ -27,7 +27,8 @@ typedef struct {
     Answer (*call)(void **a);
 } Entry;
 
-static const char graph_text[] = "graph g[M = 2](x : f32[M]) -> (y : f32[M]) { y = x }";
+static const char graph_text[] =
+    "graph g[M = 2](x : f32[M], s : f32 = 1) -> (y : f32[M]) { y = x * s }";
 static fusec_error error;
 static fusec_device *device, *new_device;
 static fusec_program *program, *new_program;
@@ -46,6 +47,8 @@ static union {
     fusec_device_info device;
     fusec_kernel_info kernel;
     fusec_tensor_info tensor;
+    fusec_scalar_info scalar;
+    fusec_axis_info axis;
 } info;
 
 static fusec_imported imported;
@@ -228,6 +231,7 @@ static fusec_status ask(int which, void *about)
     case 1: return fusec_plan_axis(plan, 0, about);
     case 2: return fusec_plan_kernel(plan, 0, about);
     case 3: return fusec_device_get_info(device, about);
+    case 4: return fusec_plan_scalar(plan, 0, about);
     }
     return FUSEC_INVALID_ARGUMENT;
 }
@@ -276,7 +280,7 @@ Suite *nulls_suite(void)
     TCase *tests = tcase_create("nulls");
     tcase_add_checked_fixture(tests, open_all, close_all);
     tcase_add_loop_test(tests, null_is_answered, 0, ENTRIES);
-    tcase_add_loop_test(tests, no_more_than_the_size_is_written, 0, 4);
+    tcase_add_loop_test(tests, no_more_than_the_size_is_written, 0, 5);
     tcase_add_test(tests, every_export_is_tried);
     suite_add_tcase(suite, tests);
     return suite;
