@@ -29,7 +29,8 @@ const char own_names[] =
     "collected last last_row finish_row cta_scratch cta_parity Stage Columns s stage_rows "
     "stage_row vec tiles step group groups boxes Box news rounds before before_row partials "
     "ready end slices item items width batch sums Sums Rows through part parts alone own chunk "
-    "at due few ahead_row ahead_part ahead_group held_group left count first_part p here aligned together apart shift whole at_once run first_in_run lanes "
+    "at due few ahead_row ahead_part ahead_group held_group left count first_part p here lanes "
+    "aligned together apart whole at_once run "
     "warps span spans start bytes words block_parity block_scratch team_scratch";
 
 /* Functions and types that C or CUDA declares for the whole text, and words that PTX does not allow

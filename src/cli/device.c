@@ -47,6 +47,13 @@ int finish_call(fusec_status status, const fusec_error *error)
     return status_of(status);
 }
 
+/* A driver that is there and does not start is told of; most machines without a GPU have none. */
+static void remark_driver(const Driver *driver, fusec_status status, const char *why)
+{
+    if (status == FUSEC_NO_DRIVER && driver->library)
+        remark("%s, so the target is sm_90a; --arch names another", why);
+}
+
 /* The target of GPU 0 and its name ("": there is none, or none that code can be compiled for),
  * without creating a context. */
 static fusec_status device_target(Target *target, char device[DEVICE_NAME], fusec_error *error)
@@ -57,8 +64,7 @@ static fusec_status device_target(Target *target, char device[DEVICE_NAME], fuse
     double rate = 0;
     *device = 0;
     fusec_status status = driver_open(&driver, error);
-    if (status == FUSEC_NO_DRIVER && driver.library)
-        remark("%s, so the target is sm_90a; --arch names another", error->message);
+    remark_driver(&driver, status, error->message);
     if (status == FUSEC_NO_DRIVER || status == FUSEC_NO_DEVICE) return FUSEC_OK;
     if (status != FUSEC_OK) return status;
     CUresult result = driver.cuDeviceGet(&gpu, 0);

@@ -131,26 +131,19 @@ const char *column_type(const Emitter *e)
     return e->k->dynamic ? "long long" : "int";
 }
 
-/* The axes that the inner coordinate of columns is along. */
-static AxisSet inner_axes(const Emitter *e)
-{
-    const AxisSet fastest = (AxisSet)1 << fastest_column(e->k);
-    return e->merged & fastest ? e->merged : fastest;
-}
-
+/* Not where the inner axes are empty: nothing is divided by their size. */
 bool has_column_pair(const Emitter *e)
 {
-    const AxisSet inner = inner_axes(e), outer = column_axes(e->k) & ~inner;
-    const bool two = outer && !(outer & (outer - 1)) && outer < inner,
-               known = axes_within(inner, e->plan->launch.fixed);
-    const bool empty = known && !axes_size(&e->plan->analysis->sizes, inner);
-    return two && !empty && !e->gathers && !is_dense(e->k);
+    const AxisSet inner = inner_of_two(e->k);
+    const bool empty =
+        axes_within(inner, e->plan->launch.fixed) && !axes_size(&e->plan->analysis->sizes, inner);
+    return inner && !empty && !e->gathers;
 }
 
 bool find_column_pair(Emitter *e, ColumnPair *found)
 {
     if (!has_column_pair(e)) return false;
-    const AxisSet inner = inner_axes(e), outer = column_axes(e->k) & ~inner;
+    const AxisSet inner = inner_of_two(e->k), outer = column_axes(e->k) & ~inner;
     int axis = 0;
     while (outer >> axis > 1) axis++;
     *found = (ColumnPair){.outer = e->coords[axis],

@@ -163,11 +163,17 @@ void emit_groups(Emitter *e)
 
 /* ---- the kernel that adds the parts ---- */
 
+static bool joins_squares(const Kernel *k)
+{
+    for (int i = 0; i < k->accumulator_count; i++)
+        if (has_squares(&k->accumulators[i])) return true;
+    return false;
+}
+
 static void emit_part_constants(Emitter *e)
 {
     NameList names = {0};
-    for (int i = 0; i < e->k->accumulator_count && !names.count; i++)
-        if (has_squares(&e->k->accumulators[i])) *list_push(e->arena, &names) = teams_before(e);
+    if (joins_squares(e->k)) *list_push(e->arena, &names) = teams_before(e);
     for (int i = 0; i < e->g->axis_count; i++)
         if (e->plan->launch.fixed >> i & 1)
             *list_push(e->arena, &names) = arena_format(e->arena, "%s = %lld", e->sizes[i],
@@ -179,12 +185,10 @@ static void emit_part_constants(Emitter *e)
     line(e->out, "const int slice = threadIdx.x / width;");
     line(e->out, "const long long columns = %s, spans = (columns - 1) / width + 1;",
          product_text(e, e->k->columns));
-    line(
-        e->out,
-        "const bool whole = partials <= chunk;    // each slice adds all parts of its own columns, else a chunk of those of all");
-    line(
-        e->out,
-        "const int begin = whole ? 0 : slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;");
+    line(e->out, "// each slice adds all parts of columns of its own, or a chunk of those of all");
+    line(e->out, "const bool whole = partials <= chunk;");
+    line(e->out, "const int begin = whole ? 0 : slice * chunk;");
+    line(e->out, "const int end = begin + chunk < partials ? begin + chunk : partials;");
     emit_overlap(e);
 }
 
@@ -240,14 +244,6 @@ static void emit_chunk_sums(Emitter *e)
     }
 }
 
-/* The last of those that join a mean and its squares may still read where the next ones meet. */
-static bool has_moments_to_join(const Kernel *k)
-{
-    for (int i = 0; i < k->accumulator_count; i++)
-        if (has_squares(&k->accumulators[i])) return true;
-    return false;
-}
-
 void emit_group_finish_kernel(Emitter *e)
 {
     block (e->out, "%s", signature_text(e)) {
@@ -260,7 +256,7 @@ void emit_group_finish_kernel(Emitter *e)
                "span += gridDim.x * at_once)") {
             line(e->out, "const long long col = span * width + threadIdx.x %% width;");
             emit_sums_and_results(e, "(whole || slice == 0) && col < columns", emit_chunk_sums);
-            if (has_moments_to_join(e->k))
+            if (joins_squares(e->k)) /* where threads may still read what meets */
                 line(e->out,
                      "if (!whole) __syncthreads();    // before the next columns' sums meet");
         }

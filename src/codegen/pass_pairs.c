@@ -70,12 +70,9 @@ void emit_pair_vectors(const Pass *pass)
         Node partner = e->k->inner[i].partner;
         if (!is_pass_pair(pass, &e->k->inner[i])) continue;
         if (is_taken_whole(e, &e->k->inner[i])) continue;
-        if (is_taken_ahead(e, &e->k->inner[i])) {
-            e->taken[partner.id] = name_after(e, partner, "_of");
-            continue;
-        }
         e->taken[partner.id] = name_after(e, partner, "_of");
-        line(e->out, "float %s[vec];", e->taken[partner.id]);
+        if (!is_taken_ahead(e, &e->k->inner[i]))
+            line(e->out, "float %s[vec];", e->taken[partner.id]);
     }
 }
 

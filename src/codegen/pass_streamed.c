@@ -49,8 +49,13 @@ static void emit_each(Emitter *e, const Text *body, const LoopAhead *loop)
     line(e->out, "#pragma unroll");
     block (e->out, "for (int t = 0; t < %d; t++)", e->ahead) {
         if (loop->pair) {
-            line(e->out, "const %s next = at + t * %s, %s = next < %s ? next : %s - vec;",
-                 loop->type, loop->step, loop->column, loop->end, loop->end);
+            const char *text = text_string(body);
+            const bool placed = mentions(text, loop->column) || mentions(text, "col");
+            if (placed || mentions(text, "next"))
+                line(e->out, "const %s next = at + t * %s;", loop->type, loop->step);
+            if (placed)
+                line(e->out, "const %s %s = next < %s ? next : %s - vec;", loop->type, loop->column,
+                     loop->end, loop->end);
         } else {
             line(e->out, "const %s %s = at + t * %s;", loop->type, loop->column, loop->step);
             line(e->out, "if (%s >= %s) break;", loop->column, loop->end);

@@ -353,8 +353,6 @@ static bool has_nothing(const Scheduler *s, const Kernel *k)
     return nothing && axes_within(k->columns, s->a->fixed);
 }
 
-/* Of rows that are neighbours: along x those that a CTA has at a time, along y the other row
- * axes; or as many CTAs as the GPU holds, which share out both. */
 /* CTAs that add parts walk columns where there are more than the GPU holds. */
 static int64_t most_finishing(const Scheduler *s, const Kernel *k, int64_t most)
 {
@@ -362,6 +360,8 @@ static int64_t most_finishing(const Scheduler *s, const Kernel *k, int64_t most)
     return (int64_t)s->target->sms * (s->target->threads_per_sm / kernel_threads(k));
 }
 
+/* Of rows that are neighbours: along x those that a CTA has at a time, along y the other row
+ * axes; or as many CTAs as the GPU holds, which share out both. */
 static void set_beside_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
     grid[0] = (LaunchGrid){k->beside, rows_at_once(k), 0x7fffffff, 1};

@@ -93,8 +93,7 @@ int row_bytes(const Kernel *k)
     return bytes;
 }
 
-/* The axes of the inner of two coordinates that columns have; 0: they have another number. */
-static AxisSet inner_of_two(const Kernel *k)
+AxisSet inner_of_two(const Kernel *k)
 {
     const AxisSet fastest = k->columns ? (AxisSet)1 << fastest_column(k) : 0,
                   inner = k->dense & fastest ? k->dense : fastest, outer = k->columns & ~inner;
@@ -105,7 +104,7 @@ int vectors_of_run(const Kernel *k, int vec)
 {
     enum { WIDE = 16, ROOM = 32, MOST = 8, MOST_ELEMENTS = 16 };
     int tensors = 0, bytes = 0, at_once = 1;
-    if (!k->dynamic || k->accumulator_count || k->beside || !inner_of_two(k)) return 0;
+    if (!k->dynamic || k->window || k->accumulator_count || k->beside || !inner_of_two(k)) return 0;
     for (int i = 0; i < k->store_count; i++)
         if (k->stores[i].access != ACCESS_ROW) return 0;
     for (int i = 0; i < k->load_count; i++) {

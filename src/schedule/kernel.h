@@ -447,6 +447,8 @@ static inline int fastest_column(const Kernel *k)
     while (k->columns >> axis > 1) axis++;
     return axis;
 }
+/* The axes of the inner of two coordinates that columns have; 0: they have another number. */
+AxisSet inner_of_two(const Kernel *k);
 /* Where a launch knows how many runs of columns a row has, and vectors of so many elements are no
  * wide ones: how many of each tensor a thread loads at once; else 0. */
 int vectors_of_run(const Kernel *k, int vec);

@@ -168,8 +168,10 @@ void adaln_bwd_finish(
     constexpr int C = 1152, width = 32, slices = 9, threads = width * slices, chunk = 16;
     const int slice = threadIdx.x / width;
     const long long columns = B * C, spans = (columns - 1) / width + 1;
-    const bool whole = partials <= chunk;    // each slice adds all parts of its own columns, else a chunk of those of all
-    const int begin = whole ? 0 : slice * chunk, end = begin + chunk < partials ? begin + chunk : partials;
+    // each slice adds all parts of columns of its own, or a chunk of those of all
+    const bool whole = partials <= chunk;
+    const int begin = whole ? 0 : slice * chunk;
+    const int end = begin + chunk < partials ? begin + chunk : partials;
     wait_for_previous_kernel();
 
     const long long at_once = whole ? slices : 1;

@@ -154,7 +154,8 @@ template <class T, int n, class V> DEVICE void store_some(T *at, const V (&value
 //@ store_span
 // Neighbouring rows: as load_span, the other way.
 template <int step, int apart, class T, int n, int tiles>
-DEVICE void store_span(const vector<T, n> (&v)[tiles], T *at, long long stride, int first_column, int columns, int count, bool together)
+DEVICE void store_span(const vector<T, n> (&v)[tiles], T *at, long long stride, int first_column, int columns, int count,
+    bool together)
 {
     at += first_column * stride;
     if (together) {

@@ -11,7 +11,7 @@ template <class T> DEVICE void split(long long item, long long size, long long &
 }
 
 //@ advance
-// from the coordinates of an item to those of the item `by` places behind
+// from the coordinates of an item to those of the one `by` places further on
 template <int by, class T, class N> DEVICE void advance(T &outer, T &inner, N size)
 {
     outer += by / size;
@@ -200,10 +200,11 @@ template <class T, int n> DEVICE void load_some(vector<T, n> &v, const T *at, in
 
 //@ load_span
 // Neighbouring rows: v[t] holds n of them, from `at` on, of column first_column + t * step, columns `stride` apart. One wide
-// access a column where they are side by side; else they are `apart` from each other, and there are `count`. So that no
-// access waits for another then, what is not there is read from a row that is, and many are read before the first is packed.
+// access a column where they are side by side; else they are `apart` from each other, and all rows end after `left`. So that
+// no access waits for another then, what is not there is read from the last row, and many are read before the first is packed.
 template <int step, int apart, class T, int n, int tiles>
-DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, int first_column, int columns, long long left, bool together)
+DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, int first_column, int columns, long long left,
+    bool together)
 {
     at += first_column * stride;
     if (together) {
