@@ -10,6 +10,7 @@
  *   kernel.c             kernels that walk rows
  *   row_values.c         values that a row has once
  *   pass.c               one pass over a row's columns
+ *   store.c              what a pass stores
  *   pass_pairs.c         reductions that are computed together, in a pass
  *   pass_streamed.c      the same over a row that each phase reads from memory again
  *   hoist.c              what is computed once before a pass
@@ -367,6 +368,14 @@ void emit_vector_sums(const Pass *pass);
 
 /* The condition under which an element counts; "": always. */
 const char *element_guard(Emitter *e);
+/* What a pass stores: vectors, declared before its elements, or (spans) before all of its tiles;
+ * elements that are stored one by one, or (vectors) what those of a vector share, by the thread that
+ * has the first. */
+void emit_output_vectors(const Pass *pass);
+void emit_vector_stores(const Pass *pass);
+void declare_spans(const Pass *pass);
+void store_spans(const Pass *pass);
+void emit_element_stores(const Pass *pass, bool vectors);
 /* Whether elements are joined to a mean and its squares; whether such a pair takes all of a
  * thread's values at once. */
 bool joins_moments(const Pass *pass);

@@ -1,7 +1,8 @@
 /* schedule/internal.h: what the files of the schedule stage share; nobody else includes it.
  *
  *   schedule.c        the choice: cuts the graph, chooses each kernel's schedule, builds the plan
- *   levels.c, apart.c, cut.c, phases.c, finished.c, single_numbers.c, join_parts.c, plan_size.c
+ *   levels.c, apart.c, cut.c, columns.c, phases.c, finished.c, single_numbers.c, join_parts.c,
+ *   plan_size.c
  *                     the work: which kernels there are, what each computes, what crosses
  *   online.c, gather.c, window.c, facts.c
  *                     what is known of a kernel's work
@@ -10,7 +11,7 @@
  *                     the schedules of a kernel that are worth a look
  *   choose.c          the best of them: a measured one of the target's table, or the model's
  *   table.c           the target's table
- *   cost.c, access.c, operations.c
+ *   cost.c, instructions.c, access.c, operations.c
  *                     the model
  *   fit.c, shape.c, homes.c, keep.c, convert.c, shared_memory.c, max_ctas.c, registers.c
  *                     the kernel that a schedule makes, or why it cannot be
@@ -160,6 +161,9 @@ Node place_of_pick(const Scheduler *s, Node reduction);
 void find_picks(const Scheduler *s, Kernel *k);
 void leave_picked(Kernel *k);
 DType slot_dtype(Type type);
+/* Columns of a kernel that walks values with these axes; of one that stores a value. */
+AxisSet columns_of(const Scheduler *s, AxisSet axes);
+AxisSet columns_of_store(const Scheduler *s, Node v);
 
 /* ---- facts.c ---- */
 
@@ -210,10 +214,17 @@ double share_of_rate(const Scheduler *s, const Kernel *k);
 double short_runs(const Scheduler *s, const Kernel *k);
 double access_slowdown(const Scheduler *s, const Kernel *k);
 
+/* ---- instructions.c ---- */
+
+double doublings(double count); /* log2; 0: there is none */
+/* Of a thread for its part of a row; with those by which a row's threads meet and go on to the next
+ * row. */
+double thread_instructions(const Scheduler *s, const Kernel *k);
+double row_instructions(const Scheduler *s, const Kernel *k);
+double share_of_places(const Scheduler *s, const Kernel *k); /* of them, to find its vectors */
+
 /* ---- cost.c ---- */
 
-double share_of_places(const Scheduler *s,
-                       const Kernel *k); /* of a thread's instructions, to find its vectors */
 double kernel_time(const Scheduler *s, const Kernel *k); /* ns, for rows that are many */
 /* Of all kernels; `few`: of so few rows that launches count. */
 double plan_time(const Scheduler *s, bool few);

@@ -1,9 +1,10 @@
 /* schedule/plan.h: analysis + target -> plan: which kernels run, in which order, what crosses
- * between them. A kernel is described in schedule/kernel.h. */
+ * between them. A kernel is described in schedule/kernel.h,
+ * and what follows from that in schedule/facts.h. */
 #ifndef FUSEC_SCHEDULE_H
 #define FUSEC_SCHEDULE_H
 
-#include "schedule/kernel.h"
+#include "schedule/facts.h"
 #include "target.h"
 
 /* A value that crosses kernels, unrounded, in the workspace. */
