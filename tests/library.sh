@@ -27,6 +27,7 @@ check 'build/libfusec.so is not this version' [ "$(readlink -f build/libfusec.so
 check 'something else than fusec_* is exported' absent -v '^fusec_' $work/exports
 check 'an export is without its version' absent -v '@@FUSEC_0\.3$' $work/exports
 check 'nothing is exported' [ -s $work/exports ]
+check 'a privileged program would obey the environment of its user' absent ' getenv@' $so
 for file in $so $program; do
     check "$file: no -z now" grep -q BIND_NOW $file
     check "$file: no -z relro" grep -q GNU_RELRO $file
@@ -140,6 +141,25 @@ mkdir -p $work/start/lib
 cp -a build/libfusec.so* $work/start/lib
 (cd $work/start && LD_LIBRARY_PATH=lib $work/there $here >/dev/null)
 check 'NVRTC is taken from beside the working directory' [ ! -e $TOLD ]
+# ---- a text needs no NVRTC: it comes at once, however long that would compile it ----
+{
+    echo 'graph mhc[M = 4096, I = 4, J = 4](x : f32[M, I, J]) -> (y : f32[M, I, J]) {'
+    echo '    p0 = exp(x - max[I, J](x))'
+    for i in $(seq 12); do
+        echo "    r$i = p$((i - 1)) / (sum[J](p$((i - 1))) + 1e-6)"
+        echo "    p$i = r$i / (sum[I](r$i) + 1e-6)"
+    done
+    echo '    y = p12 }'
+} >$work/mhc.fuse
+for options in '' '--emit=plan' '--emit=ast'; do
+    check "no text of a Sinkhorn: emit $options" env FUSEC_NVRTC=$here/libcuda.so.1 build/fusec $work/mhc.fuse --arch sm_90a $options -o $work/text
+    check "NVRTC is loaded for a text: emit $options" [ ! -e $TOLD ]
+    rm -f $TOLD
+done
+check 'the trap does not snap' fails env FUSEC_NVRTC=$here/libcuda.so.1 build/fusec $work/mhc.fuse --arch sm_90a --emit=cubin -o $work/cubin 2>/dev/null
+check 'NVRTC is not loaded for a cubin' [ -e $TOLD ]
+rm -f $TOLD
+
 # caches and tuning files are not made there
 (cd $here && FUSEC_CACHE_DIR=cache XDG_CACHE_HOME=cache HOME=. $root/build/fusec explain g.fuse >/dev/null 2>&1)
 check 'a cache lies in the working directory' [ ! -e $here/cache ]

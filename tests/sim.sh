@@ -510,4 +510,26 @@ is_near() {    # NAME OPTION...
 }
 export -f is_near
 xargs -L 1 -P "$(nproc)" bash -c 'is_near "$@"' is_near <<<"$far" || touch build/sim/failed
+
+# A kernel that the C++ compiler breaks is noticed by what runs cases and by what replays programs, of a graph with steps, too.
+mkdir -p build/sim/broken
+echo '# seed: 1
+graph stepped[M = 32, N = 256](x : f32[M, N], s : f32[N]) -> (y : f32[M, N]) { y = round(x * s) * 0.25 }' >build/sim/broken/stepped.fuse
+cat >build/sim/breaks <<'END'
+#!/bin/sh
+for word; do case $word in */unit.cpp) sed -i "s|\(y_out.i. = \)\(.*\);|\1$BROKEN;|" "${word%unit.cpp}kernel.cu" ;; esac done
+exec g++ "$@"
+END
+chmod +x build/sim/breaks
+broken() {    # VALUE EXPECTED: the exit status of both, with this in place of each value that is stored
+    local -x BROKEN=$1 CXX=$PWD/build/sim/breaks
+    build/sim_cases <<<'build/sim/broken/stepped.fuse' >build/sim/broken/said 2>&1
+    [ $? = "$2" ] || { echo "FAILED: sim_cases of a kernel that stores $1"; cat build/sim/broken/said; touch build/sim/failed; }
+    build/prop --replay build/sim/broken --device sim --texts 1 --jobs 1 >build/sim/broken/said 2>&1
+    [ $? = "$2" ] || { echo "FAILED: prop of a kernel that stores $1"; cat build/sim/broken/said; touch build/sim/failed; }
+}
+if command -v g++ >/dev/null; then
+    broken '\2' 0
+    for value in '0.0f / 0' '(\2) * 1.009f' 'col + i == N - 1 ? 12345 : (\2)'; do broken "$value" 1; done
+fi
 [ ! -e build/sim/failed ]

@@ -186,6 +186,67 @@ START_TEST(candidates_are_compiled_verified_and_timed)
 }
 END_TEST
 
+/* A plan of a graph of the same tensors: what a kernel that is wrong would store. */
+static fusec_plan *plan_of(const Session *s, const char *value)
+{
+    fusec_plan *plan;
+    fusec_program *program;
+    fusec_error error;
+    const char *text = arena_format(
+        s->arena,
+        "graph g[M = 9, N = 256](x : f32[M, N], s : f32[N]) -> (y : f32[M, N]) { y = %s }", value);
+    ck_assert_int_eq(fusec_program_parse(text, strlen(text), "g.fuse", &program, &error), FUSEC_OK);
+    const fusec_status status =
+        fusec_plan_create(s->device, program, NULL, NULL, 0, NULL, &plan, &error);
+    ck_assert_msg(status == FUSEC_OK, "%s", error.message);
+    fusec_program_destroy(program);
+    return plan;
+}
+
+/* Of a graph with a step, too, each element is judged by itself. */
+START_TEST(wrong_candidates_are_rejected)
+{
+    static const char right[] = "round(x * s) * 0.25";
+    static const char *const wrong[] = {
+        "round(x * s) * 0.25 * 1.009",
+        "where(index(N) == size(N) - 1, 12345.0, round(x * s) * 0.25)",
+        "where(index(N) == 7, log(-1.0 - x * x), round(x * s) * 0.25)",
+        "round(x * s) * inf",
+        "where(index(N) == 5 && index(M) == 3, 0.125, 0.0) + round(x * s) * 0.25",
+    };
+    enum { WRONG = sizeof wrong / sizeof *wrong, FIRST = 2 };
+    char path[] = "/tmp/fusec-steps-XXXXXX";
+    const int file = mkstemp(path);
+    Session s;
+    Batch small = {0};
+    Trial some[FIRST + WRONG] = {{.schedule = "row"}, {.schedule = "row:threads=64"}};
+    Options o = {.arena = arena_new(), .command = COMMAND_TUNE};
+    const char *text = arena_format(
+        o.arena, "graph g[M = 9, N = 256](x : f32[M, N], s : f32[N]) -> (y : f32[M, N]) { y = %s }",
+        right);
+    ck_assert(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
+    close(file);
+    *list_push(o.arena, &o.files) = path;
+    ck_assert_int_eq(open_session(&s, &o), EXIT_DONE);
+    ck_assert_int_eq(settle_sizes(&s, NULL), EXIT_DONE);
+    ck_assert_int_eq(open_device(&s, "cpu"), EXIT_DONE);
+    for (int i = 0; i < FIRST + WRONG; i++)
+        some[i].plan = plan_of(&s, i < FIRST ? right : wrong[i - FIRST]);
+    s.plan = some[0].plan;
+    ck_assert_int_eq(verify_trials(&s, some, FIRST + WRONG, &small), EXIT_DONE);
+    for (int i = 0; i < FIRST; i++) ck_assert(!some[i].rejected);
+    for (int i = FIRST; i < FIRST + WRONG; i++)
+        ck_assert_msg(some[i].rejected && strstr(some[i].rejected, "outputs are wrong"), "%s",
+                      wrong[i - FIRST]);
+    close_batch(&s, &small);
+    for (int i = 0; i < FIRST + WRONG; i++) fusec_plan_destroy(some[i].plan);
+    s.plan = NULL;
+    close_session(&s);
+    arena_free(o.arena);
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
 /* ---- a target's table ---- */
 
 static const char *row_after(const Session *s, const Compilation *c, const char *schedule,
@@ -260,6 +321,7 @@ Suite *tune_suite(void)
     tcase_add_test(cases, a_table_has_what_was_measured_to_be_faster);
     tcase_add_test(cases, short_times_are_finer_than_the_clock);
     tcase_add_test(cases, candidates_are_compiled_verified_and_timed);
+    tcase_add_test(cases, wrong_candidates_are_rejected);
     suite_add_tcase(suite, cases);
     return suite;
 }
