@@ -281,7 +281,12 @@ START_TEST(literals_beyond_their_type_warn)
         {"y = x * 1e-50", "f32 cannot hold this number: it becomes 0"},
         {"y = f16(70000.0) * x", "f16 cannot hold this number: it becomes inf"},
         {"y = i8(300) * x", "i8 cannot hold this number: it becomes 127"},
+        {"y = x * (1e30 * 1e30)", "f32 cannot hold this number: it becomes inf"},
+        {"y = x - 2 ** 200", "f32 cannot hold this number: it becomes inf"},
+        {"y = x * (exp(9) - 3e38 * 2)", "f32 cannot hold this number: it becomes inf"},
+        {"y = x + (0.0 - exp(88)) * 10", "f32 cannot hold this number: it becomes -inf"},
         {"z = d * 1e39  y = x + z", NULL},
+        {"y = x / 0 + 1 / 0 + log(0) + 2 * inf + 10 ** 38", NULL},
         {"y = max(x, -inf) + 1e38", NULL},
         {"y = where(x > 3e38, x, 1e-40)", NULL},
     };

@@ -5,6 +5,7 @@
  * check_program comes first and reports wrong names inside functions, so lower reports only those
  * in a graph's own body. */
 #include "frontend/lower_internal.h"
+#include "graph/evaluate_op.h"
 
 #include <math.h>
 #include <string.h>
@@ -420,6 +421,42 @@ static void warn_of_literals(Lowering *l)
                         node(g, g->outputs.data[i].value));
 }
 
+/* The number that a node of numbers alone comes to, NaN where it is none: `of` has those of the nodes before. */
+static double number_of(const Graph *g, const NodeInfo *info, const double *of)
+{
+    double value;
+    if (info->op == OP_CONST)
+        value = type_is_float(info->type) ? info->number : (double)info->integer;
+    else if (info->op == OP_CONVERT)
+        value = of[info->args[0].id];
+    else if (!type_is_float(info->type) || op_info[info->op].arity > 2 ||
+             !type_is_float(node(g, info->args[0])->type) ||
+             !f64_value(info->op, of[info->args[0].id], of[info->args[1].id], &value))
+        return (double)NAN;
+    return info->type == TYPE_F32 ? (double)(float)value : value;
+}
+
+/* Warns of numbers that come to one beyond their type, as 2 ** 200 does; 1 / 0 is infinite in any. */
+static void warn_of_overflow(Lowering *l)
+{
+    const Graph *g = l->g;
+    double *of = NEW_ARRAY(l->arena, double, g->nodes.count);
+    of[0] = 1;
+    for (int i = 1; i < g->nodes.count; i++) {
+        const NodeInfo *info = &g->nodes.data[i];
+        of[i] = number_of(g, info, of);
+        if (!isinf(of[i]) || info->op == OP_CONST || info->op == OP_CONVERT) continue;
+        bool overflows = true;
+        for (int k = 0; k < op_info[info->op].arity; k++) {
+            const double argument = of[info->args[k].id];
+            overflows &= isfinite(argument) && argument != 0;
+        }
+        if (overflows)
+            report_warning(l->d, info->span, NULL, "%s cannot hold this number: it becomes %g",
+                           info->type == TYPE_F32 ? "f32" : "f64", of[i]);
+    }
+}
+
 Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *graph)
 {
     Lowering *l = lowering_new(arena, d, program);
@@ -442,5 +479,6 @@ Graph *lower(Arena *arena, Diagnostics *d, const Module *program, const Item *gr
     warn_unused(l, s);
     warn_unused_axes(l);
     warn_of_literals(l);
+    warn_of_overflow(l);
     return g;
 }
