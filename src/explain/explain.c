@@ -10,6 +10,7 @@ static const char *bytes_text(Arena *arena, int64_t bytes)
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
     double value = (double)bytes;
     int unit = 0;
+    if (bytes == 1) return "1 byte";
     for (; value >= 1000 && unit < 6; unit++) value /= 1000;
     return arena_format(arena, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }

@@ -79,7 +79,7 @@ graph narrow_rows[M = 8, N = 64](x : bf16[M, N], b : bool[M], h : bf16[M], d : f
     y = where(b, x - mean[N](where(b, x * h * f32(d), 0.0)), x * h * f32(d))
 }
 END
-expect 0 ' b  *1 bytes* a row' explain narrow_rows.fuse
+expect 0 ' b  *1 byte a row' explain narrow_rows.fuse
 also ' h  *2 bytes a row'
 also ' d  *8 bytes a row'
 expect 0 '"name": "b", "bytes_per_row": 1}' explain narrow_rows.fuse --json
