@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+static int last_axis(AxisSet axes)
+{
+    int axis = 0;
+    while (axes >> axis > 1) axis++;
+    return axis;
+}
+
 const char *store_pointer(const Emitter *e, const Store *store)
 {
     return store->slot >= 0 ? arg_name(e, ARG_SLOT, store->slot, 0)
@@ -33,13 +40,15 @@ static const char *stride_text(Emitter *e, int tensor, AxisSet axes, int axis)
 static const char *offset_text(Emitter *e, int tensor, AxisSet axes, AxisSet over)
 {
     NameList terms = {0};
+    const AxisSet line = tensor >= 0 && axes_within(e->line, axes & over) ? e->line : 0;
     for (int i = 0; i < e->g->axis_count; i++) {
         if (!(axes & over) || !((axes & over) >> i & 1)) continue;
         /* The row's number stands for all collapsed axes, at the place of the last, and so does one
          * coordinate for merged columns. */
         if (e->collapsed >> i & 1 && e->collapsed >> i > 1) continue;
-        if (e->merged >> i & 1 && e->merged >> i > 1) continue;
-        const char *stride = stride_text(e, tensor, axes, i), *coord = e->coords[i];
+        if ((e->merged | line) >> i & 1 && (e->merged | line) >> i > 1) continue;
+        const char *stride = stride_text(e, tensor, axes, i),
+                   *coord = line >> i & 1 ? "col" : e->coords[i];
         bool sum = strchr(coord, ' ') && stride;
         *list_push(e->arena, &terms) =
             stride ? arena_format(e->arena, sum ? "(%s) * %s" : "%s * %s", coord, stride) : coord;
@@ -61,8 +70,7 @@ const char *address(Emitter *e, const char *pointer, int tensor, AxisSet axes, A
 
 const char *span_text(Emitter *e, const char *pointer, int tensor, AxisSet axes)
 {
-    int axis = 0;
-    while (column_axes(e->k) >> axis > 1) axis++;
+    const int axis = last_axis(column_axes(e->k));
     const char *offset = offset_text(e, tensor, axes, axes & ~column_axes(e->k));
     return arena_format(e->arena, "%s%s%s, %s, first_column, %s", pointer, *offset ? " + " : "",
                         offset, stride_text(e, tensor, axes, axis), e->columns);
@@ -99,6 +107,12 @@ const char *element(Emitter *e, const char *pointer, int tensor, AxisSet axes)
     return arena_format(e->arena, "%s[%s]", pointer, *offset ? offset : "0");
 }
 
+/* The axes of groups whose sums a finish kernel adds: each group has left all of its columns. */
+static AxisSet groups_of_sums(const Emitter *e)
+{
+    return e->k->finishes >= 0 ? e->plan->kernels[e->k->finishes].kept : 0;
+}
+
 /* Declares the coordinates of `col` that `body` mentions, where a column stands for several axes.
  * Where one of the axes is empty there is no element, but the text must still not divide by its
  * size. */
@@ -109,15 +123,16 @@ static const char *coordinates_text(Emitter *e, const Text *body)
     if (!(columns & (columns - 1)) || is_dense(e->k) || e->gathers) return "";
     bool empty = !axes_size(&e->plan->analysis->sizes, columns & e->plan->launch.fixed);
     const char *rest = empty ? "0" : "col";
-    for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
-        if (!(columns >> axis & 1)) continue;
+    const AxisSet groups = groups_of_sums(e);
+    for (AxisSet left = columns; left;) {
+        const int axis = last_axis(left & ~groups ? left & ~groups : left);
+        left &= ~((AxisSet)1 << axis);
         if (e->merged >> axis & 1 && e->merged >> axis > 1) continue;
         const bool several = e->merged >> axis & 1;
-        const AxisSet first = several ? e->merged & -e->merged : (AxisSet)1 << axis;
         const char *size =
             several ? arena_format(e->arena, "(%s)", product_text(e, e->merged)) : e->sizes[axis];
-        /* The first axis takes the whole quotient. */
-        bool whole = empty || !(columns & (first - 1));
+        /* The last that is found takes the whole quotient. */
+        bool whole = empty || !(left & ~(several ? e->merged : 0));
         if (mentions(text_string(body), e->coords[axis]))
             *list_push(e->arena, &all) = arena_format(e->arena, whole ? "%s = %s" : "%s = %s %% %s",
                                                       e->coords[axis], rest, size);
@@ -144,8 +159,7 @@ bool find_column_pair(Emitter *e, ColumnPair *found)
 {
     if (!has_column_pair(e)) return false;
     const AxisSet inner = inner_of_two(e->k), outer = column_axes(e->k) & ~inner;
-    int axis = 0;
-    while (outer >> axis > 1) axis++;
+    const int axis = last_axis(outer);
     *found = (ColumnPair){.outer = e->coords[axis],
                           .inner = e->coords[fastest_column(e->k)],
                           .outer_size = e->sizes[axis],
