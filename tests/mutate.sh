@@ -119,15 +119,15 @@ tests/golden/column_moments.fuse M=57 --sms 1 --schedule column:ctas=1
 tests/golden/column_moments.fuse M=5 --sms 1 --schedule column:ctas=1
 tests/cases/large_mean_columns.fuse M=20 --sms 1 --outputs v_by --schedule column:ctas=1
 tests/cases/moments_extremes_columns.fuse M=37 --sms 1 --outputs mu,v --schedule column:ctas=2
-tests/cases/moments_by_group.fuse B=17 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,live=32,part=32
-tests/cases/moments_by_group.fuse B=2 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,live=32,part=32
+tests/cases/moments_by_group.fuse B=17 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,axes=last,live=32,part=32
+tests/cases/moments_by_group.fuse B=2 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,axes=last,live=32,part=32
 tests/golden/group_sums.fuse B=2 T=129 C=96
 tests/golden/group_sums.fuse B=3 T=193 C=129
 tests/golden/group_sums.fuse B=9 T=197 C=96 --sms 1
 tests/golden/group_sums.fuse B=1 T=130 C=2056
 tests/golden/group_sums.fuse B=2 T=1100 C=24 --schedule column:exact=1,threads=4,rows=8,stages=8,ctas=18,per_sm=16,row=ring,live=16,part=64
 tests/golden/group_sums.fuse B=9 T=1100 C=136 --sms 1 --schedule column:exact=1,threads=4,rows=8,stages=1,ctas=18,per_sm=16,live=16,part=64
-tests/cases/moments_by_group.fuse B=9 T=1100 C=136 --sms 1 --outputs v --schedule column:exact=1,threads=4,rows=8,stages=1,ctas=18,per_sm=16,live=16,part=64
+tests/cases/moments_by_group.fuse B=9 T=1100 C=136 --sms 1 --outputs v --schedule column:exact=1,threads=4,rows=8,stages=1,ctas=18,per_sm=16,axes=last,live=16,part=64
 tests/cases/odd_images.fuse
 tests/cases/odd_images.fuse B=40 S=131 --sms 1
 tests/cases/odd_pixels.fuse

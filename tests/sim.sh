@@ -131,11 +131,24 @@ list_types() {
         echo "tests/bench/tiles/group_norm_nhwc_bwd.fuse G=5 C=10 ${size//y=/dx=} --sms 2"
     done
     # kernels without sums that walk rows, and groups of rows, with column vectors in registers
-    walk=pointwise:exact=1,threads=16,rows=8,stages=3,reuse=1,live=1,part=16+column:exact=1,threads=8,rows=16,stages=4,row=ring,live=1,part=64
+    walk=pointwise:exact=1,threads=16,rows=8,stages=3,reuse=1,axes=last,live=1,part=16+column:exact=1,threads=8,rows=16,stages=4,axes=last,row=ring,live=1,part=64
     for size in "B=3 S=70" "B=40 S=9" "B=2 S=300 C=40" "B=3 S=71 --stride x=9100,128,1 --stride y=9200,129,1" "B=5 S=0"; do
         echo "tests/bench/graphs/instance_norm_nhwc.fuse --sms 2 $size"
         [ "$size" = "B=5 S=0" ] || echo "tests/bench/graphs/instance_norm_nhwc.fuse --sms 2 $size --schedule $walk"
     done
+    # CTAs of a cluster that take turns along a row, by runs of lines and along all columns; lines that are columns together
+    turns=row:exact=1,threads=64,cluster=4,reads=2,axes=wider
+    for size in "B=5 C=8 S=49" "B=3 C=8 S=729" "B=1 C=8 S=9" "B=0 C=8 S=9"; do
+        for name in batchnorm batchnorm_bwd; do
+            echo "examples/$name.fuse $size --sms 2 --schedule row:axes=wider"
+            [ "$size" = "B=0 C=8 S=9" ] || echo "examples/$name.fuse $size --sms 2 --schedule pointwise:exact=1,threads=32,axes=wider+$turns"
+        done
+    done
+    echo "examples/batchnorm.fuse B=9 C=8 S=48 --sms 2 --schedule pointwise:exact=1,threads=32,axes=last+${turns/wider/last}"
+    for size in "" "B=3 --stride x=1200,50,1" "B=2 --stride dx=1300,49,1 --offset dy=1"; do echo "tests/cases/wide_lines.fuse --sms 2 $size"; done
+    for size in "" "O=40 --stride w=240,9,1" "O=3 --stride moved=230,9,1 --offset g=1"; do echo "tests/cases/wide_taps.fuse --sms 2 $size"; done
+    for size in "" "Q=40" "W=300 Q=2 --stride x=80,25,3,1" "Q=40 --stride least=25,3,1"; do echo "tests/cases/wide_groups.fuse --sms 2 $size"; done
+    for size in "" "K=2000" "K=2000 --schedule row:reads=2" "K=257 M=3 --schedule row:reads=2"; do echo "tests/cases/groups_behind.fuse --sms 2 $size"; done
     for size in M=700 M=3 "M=90 --stride x=136,1"; do echo "tests/bench/tiles/batchnorm_nhwc.fuse --sms 1 $size"; done
     for size in "M=3 G=3" "M=2 G=5 K=24"; do echo "tests/bench/graphs/swiglu_fp8.fuse $size"; done
     # as many neighbouring rows as the threads of a row have columns at a time

@@ -31,10 +31,19 @@ typedef struct {
     int64_t bytes_per_row;
 } Persistent;
 
+/* Which axes are a row's columns. The words of the schedule's key `axes` are in this order. */
+typedef enum {
+    COLUMNS_REDUCED, /* those that a reduction removes; the last, where none removes such */
+    COLUMNS_LAST,    /* the last */
+    COLUMNS_SPLIT,   /* those behind rows that reductions over rows and columns are split at */
+    COLUMNS_WIDER    /* as many of the last as make whole vectors */
+} Columns;
+
 typedef struct Analysis {
     const Graph *graph;
     Sizes sizes;
     AxisSet rows, columns;
+    Columns choice;
     AxisSet beside; /* the fastest axis where it is of the rows: these are neighbours in memory, and
                        a row's columns are apart; else 0 */
     AxisSet

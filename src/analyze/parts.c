@@ -178,22 +178,72 @@ Analysis *analyze_as_is(Arena *arena, const Graph *g, const Sizes *sizes)
     return analyze_parts(arena, g, sizes, 0);
 }
 
-/* Where rows stand between columns: the same with other columns. */
+/* Elements of the longest vector of which so many are whole ones. */
+static int64_t whole_vector(int64_t size)
+{
+    enum { LONGEST = 16 };
+    return size % LONGEST ? size & -size : LONGEST;
+}
+
+/* Where lines along the last axis are no whole vectors: the fewest of the last axes that make longer
+ * ones together, as the channels and pixels of an image; 0: none do, or it takes all axes. */
+static AxisSet find_wider(const Sizes *sizes, AxisSet axes)
+{
+    const AxisSet last = last_of(axes);
+    const int64_t least = whole_vector(axes_size(sizes, last));
+    AxisSet wider = last, best = 0;
+    int64_t longest = least;
+    while (wider != axes) {
+        wider |= last_of(axes & ~wider);
+        const int64_t length = whole_vector(axes_size(sizes, wider));
+        if (wider != axes && length > longest) best = wider, longest = length;
+    }
+    return best;
+}
+
+static Analysis *analyze_as(Arena *arena, const Graph *g, const Sizes *sizes, AxisSet columns,
+                            Columns choice)
+{
+    Analysis *a = analyze_with(arena, g, sizes, columns);
+    a->choice = choice;
+    return a;
+}
+
+/* The same with as many last axes for columns as make whole vectors; NULL: there are no such. */
+static Analysis *analyze_wider(Arena *arena, const Graph *g, const Sizes *sizes)
+{
+    const AxisSet wider = find_wider(sizes, live_axes(g, graph_live(g)));
+    return wider ? analyze_as(arena, g, sizes, wider, COLUMNS_WIDER) : NULL;
+}
+
+/* Where rows stand between columns: the same with the last axis, then with reductions split. */
 static Analysis *analyze_others(Arena *arena, const Graph *g, const Sizes *sizes)
 {
     const bool *live = graph_live(g);
     const AxisSet axes = live_axes(g, live), columns = find_split(g, live, axes);
-    Analysis *last = analyze_with(arena, g, sizes, last_of(axes));
+    Analysis *last = analyze_as(arena, g, sizes, last_of(axes), COLUMNS_LAST), *end = last;
     if (columns)
-        last->other =
-            analyze_with(arena, split_reductions(arena, g, sizes, columns), sizes, columns);
+        last->other = end = analyze_as(arena, split_reductions(arena, g, sizes, columns), sizes,
+                                       columns, COLUMNS_SPLIT);
+    end->other = analyze_wider(arena, g, sizes);
     return last;
+}
+
+static bool has_inner(const Analysis *a)
+{
+    for (int i = 0; i < a->reduction_count; i++)
+        if (a->reductions[i].kind == KIND_INNER) return true;
+    return false;
 }
 
 Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
 {
     Analysis *a = analyze_with(arena, g, sizes, 0);
+    if (a->part_count) return a;
     const bool scattered = a->rows > (a->columns & -a->columns);
-    if (scattered && !a->part_count) a->other = analyze_others(arena, g, sizes);
+    if (scattered)
+        a->other = analyze_others(arena, g, sizes);
+    else if (!has_inner(a))
+        a->other = analyze_wider(arena, g, sizes);
     return a;
 }

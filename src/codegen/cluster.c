@@ -33,6 +33,11 @@ const char *team_threads(const Emitter *e)
     return e->k->teams > 1 ? "threads_per_row" : "threads";
 }
 
+const char *sharing_threads(const Emitter *e)
+{
+    return takes_turns(e->k) ? arena_format(e->arena, "%s * threads", sharers(e)) : "threads";
+}
+
 const char *team_barrier(const Emitter *e)
 {
     if (e->k->threads_per_row <= 32) return "__syncwarp()";

@@ -63,6 +63,7 @@ typedef struct {
     AxisSet collapsed;        /* row axes that it counts as one, `row`; 0: each has a coordinate */
     AxisSet merged;           /* column axes that have one coordinate, that of the last of them */
     AxisSet contiguous;       /* column axes that tensors have side by side */
+    AxisSet line;             /* the same, where a column's results are stored */
     bool gathers;             /* columns are counted as one, but elements may lie anywhere */
     int phase;                /* that is being printed */
     Text *out;
@@ -421,6 +422,7 @@ const char *slice_text(const Emitter *e);
 const char *own_columns(const Emitter *e);
 /* The number of threads that share a row, a constant; a call at which they wait for each other. */
 const char *team_threads(const Emitter *e);
+const char *sharing_threads(const Emitter *e); /* of all CTAs that take turns along a row */
 const char *team_barrier(const Emitter *e);
 void emit_slice(Emitter *e);
 /* The memory through which CTAs exchange so many values at once. */

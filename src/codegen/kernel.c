@@ -271,9 +271,7 @@ static void emit_constants(Emitter *e, const char *body)
             k->vec, k->tiles);
         return;
     }
-    const char *threads = k->teams > 1     ? "threads_per_row"
-                          : takes_turns(k) ? "group * threads"
-                                           : "threads";
+    const char *threads = k->teams > 1 ? "threads_per_row" : sharing_threads(e);
     line(e->out, "constexpr int vec = %d, %sstep = %s * vec;", k->vec,
          is_streamed(k) && is_ragged(k) ? "" : arena_format(e->arena, "tiles = %d, ", k->tiles),
          threads);
@@ -334,7 +332,7 @@ static void emit_thread_place(Emitter *e)
     if (k->slice)
         emit_slice(e);
     else if (takes_turns(k))
-        line(e->out, "const int first_column = (blockIdx.x %% group * threads + %s) * vec;",
+        line(e->out, "const int first_column = (%s * threads + %s) * vec;", rank_text(e),
              e->thread);
     else if (has_element_work(e->g, k))
         line(e->out, "const int first_column = %s%s * vec;",

@@ -141,9 +141,12 @@ static void emit_runs(const Pass *pass, const Text *tile, const ColumnPair *pair
                             .end = pair->size,
                             .first = "thread_in_row % run * vec",
                             .step = "(run * vec)"};
+    const char *thread =
+        takes_turns(e->k) ? arena_format(e->arena, "(%s * threads + thread_in_row)", rank_text(e))
+                          : "thread_in_row";
     line(e->out, "#pragma unroll 1");
-    block (e->out, "for (long long %s = thread_in_row / run; %s < %s; %s += threads / run)",
-           pair->outer, pair->outer, pair->outer_size, pair->outer) {
+    block (e->out, "for (long long %s = %s / run; %s < %s; %s += %s / run)", pair->outer, thread,
+           pair->outer, pair->outer_size, pair->outer, sharing_threads(e)) {
         text_put(e->out, values->data, values->length);
         emit_loop_ahead(pass, tile, &loop);
     }

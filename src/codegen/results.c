@@ -52,6 +52,7 @@ void emit_results_of(Emitter *e, const Kernel *finish)
     Emitter own = *e;
     k.accumulators = e->k->accumulators;
     own.k = &k;
+    own.line = e->entry == &e->launch->entry ? e->launch->dense : 0;
     own.names = NEW_ARRAY(e->arena, const char *, count);
     own.local = NEW_ARRAY(e->arena, bool, count);
     own.users = NEW_ARRAY(e->arena, int, count);

@@ -93,7 +93,16 @@ static double narrow_slowdown(const Kernel *k)
     return k->beside || run >= WHOLE ? 1 : pow(WHOLE / run, NARROW);
 }
 
+/* ... where a kernel that only reads and writes rows does so by a few bytes at a time. */
+static double small_accesses(const Kernel *k)
+{
+    static const double WHOLE = 8, SMALL = 0.12;
+    const double bytes = k->vec * narrowest(k);
+    const bool plain = !k->inner_count && !k->accumulator_count && !k->beside;
+    return plain && bytes > 0 && bytes < WHOLE ? pow(WHOLE / bytes, SMALL) : 1;
+}
+
 double access_slowdown(const Scheduler *s, const Kernel *k)
 {
-    return beside_slowdown(s, k) * short_runs(s, k) * narrow_slowdown(k);
+    return beside_slowdown(s, k) * short_runs(s, k) * narrow_slowdown(k) * small_accesses(k);
 }

@@ -123,6 +123,9 @@ static const char *short_text(Arena *arena, const Plan *plan, const Kernel *k)
     if (reuses_stages(k)) text_print(text, ",reuse=1");
     if (has_bulk_rows(k)) text_print(text, ",bulk=1");
     if (k->groups > 1) text_print(text, ",groups=%d", k->groups);
+    const int axes = (int)plan->analysis->choice + 1;
+    if (axes != key_info[KEY_axes].plain)
+        text_print(text, ",axes=%s", key_value(arena, KEY_axes, axes));
     return family_name(plan->family) == family_name(k->family) ? text_string(text) : NULL;
 }
 

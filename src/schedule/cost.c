@@ -186,14 +186,22 @@ static const Kernel *only_walker(const Plan *plan)
     return found;
 }
 
+/* All rows, where they are along axes whose sizes are compiled in; else those of a small tensor. */
+static double few_rows(const Scheduler *s, const Kernel *k, const Part *part)
+{
+    const double traffic = part->traffic * k->cluster;
+    if (axes_within(k->rows, s->a->fixed)) return (double)axes_size(&s->a->sizes, k->rows);
+    return FEW_BYTES / (traffic > 1 ? traffic : 1);
+}
+
 /* CTAs that an SM has at once. Rows may be so long that a tensor has fewer than there are SMs, but
  * where they are said to be many. */
 static double at_once(const Scheduler *s, const Kernel *k, const Part *part, int sms, bool many)
 {
-    const double traffic = part->traffic * k->cluster,
-                 few = FEW_BYTES / (traffic > 1 ? traffic : 1),
-                 each = few * k->cluster / (rows_at_once(k) * sms), ctas = resident(s, k);
-    return !many && k->inner_count && !k->kept && !k->beside && each < 1 ? each : ctas;
+    const double few = few_rows(s, k, part),
+                 each = few * k->cluster * k->column_ctas / (rows_at_once(k) * sms),
+                 ctas = resident(s, k);
+    return !many && !k->accumulator_count && !k->kept && !k->beside && each < 1 ? each : ctas;
 }
 
 /* Of kernels without sums, and of rows that are neighbours in memory: many small CTAs hide much of

@@ -119,17 +119,21 @@ static void store_results(Scheduler *s, Kernel *k, Node n)
     if (s->slot_of[n.id] >= 0) add_store(s, k, n, -1, -1, s->slot_of[n.id]);
 }
 
-/* The kernel that stores an output: of a single number made of others, as a loss, that which has
- * its last reduction. One that walks other columns than rows have reads what rows reduce to, so it
- * comes after that. */
+/* The kernel that stores an output which no kernel of reductions does. One that walks other columns
+ * than rows have reads what rows reduce to, so it comes after that. */
 static Kernel *output_kernel(Scheduler *s, const Output *output)
 {
-    Node v = output->value, last = {0};
-    if (!output->axes && !is_reduction(s->g, v)) last = last_reduction(s, v);
-    if (last.id) return reduction_kernel(s, last);
+    const Node v = output->value;
     AxisSet columns = columns_of_store(s, v);
     int level = columns == s->a->columns ? s->level[v.id] : s->cut[v.id];
     return find_kernel(s, level, node(s->g, v)->axes & s->a->rows & ~columns, columns);
+}
+
+/* Whether the kernel of reductions by themselves stores what is made of them alone. */
+static bool finishes_itself(const Scheduler *s, Node n)
+{
+    const Node by = s->finished[n.id];
+    return by.id && reduction_way(s, by) == BY_ITSELF;
 }
 
 static void place_roots(Scheduler *s)
@@ -138,7 +142,11 @@ static void place_roots(Scheduler *s)
     for (int i = 0; i < g->outputs.count; i++) {
         Node v = g->outputs.data[i].value;
         if (!v.id || (is_reduction(g, v) && reduction_way(s, v) != BY_ROW)) continue;
-        if (s->finished[v.id].id) continue;
+        if (s->finished[v.id].id) {
+            if (finishes_itself(s, v))
+                add_store(s, reduction_kernel(s, s->finished[v.id]), v, i, output_tensor(s, i), -1);
+            continue;
+        }
         add_store(s, output_kernel(s, &g->outputs.data[i]), v, i, output_tensor(s, i), -1);
     }
     for (int i = 1; i < g->nodes.count; i++) {
@@ -171,8 +179,11 @@ static int request_slot(Scheduler *s, Node n)
         s->slot_of[n.id] = s->slots.count;
         *list_push(s->arena, &s->slots) = (Slot){.node = n};
         AxisSet rows = node(s->g, n)->axes & s->a->rows;
-        if (s->finished[n.id].id) return s->slot_of[n.id]; /* the finish kernel is yet to come */
-        if (s->left_by[n.id].id)
+        if (finishes_itself(s, n))
+            add_store(s, reduction_kernel(s, s->finished[n.id]), n, -1, -1, s->slot_of[n.id]);
+        else if (s->finished[n.id].id)
+            return s->slot_of[n.id]; /* the finish kernel is yet to come */
+        else if (s->left_by[n.id].id)
             add_store(s, reduction_kernel(s, s->left_by[n.id]), n, -1, -1, s->slot_of[n.id]);
         else if (!is_reduction(s->g, n))
             add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1,
@@ -187,7 +198,7 @@ static bool is_loaded(const Scheduler *s, const Kernel *k, Node n)
 {
     if (is_reduction(s->g, n)) return !computes(s, k, n);
     if (node(s->g, n)->op == OP_PARAM) return is_tensor(s->g, n);
-    if (s->passed[n.id]) return true;
+    if (s->passed[n.id]) return !computes(s, k, s->finished[n.id]);
     if (s->left_by[n.id].id && !computes(s, k, s->left_by[n.id])) return true;
     return s->crosses[n.id] && !computes_rows(s, k);
 }

@@ -37,7 +37,7 @@ static inline bool is_grouped(const Kernel *k)
 }
 static inline bool takes_turns(const Kernel *k)
 {
-    return k->split == GROUP_TURNS;
+    return k->split == GROUP_TURNS || k->split == CLUSTER_TURNS;
 }
 static inline bool has_column_parts(const Kernel *k)
 {

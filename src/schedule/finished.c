@@ -4,6 +4,8 @@
  *
  *   sums over rows         the finish kernel stores the outputs among them, and those that others
  *                          need
+ *   reductions by          so does the kernel of the reductions
+ *   themselves
  *   reductions in rows     their kernel stores those that others need, unless the others reduce the
  *                          rows themselves */
 #include "schedule/internal.h"
@@ -14,19 +16,14 @@ typedef LIST(Node) NodeList;
  * others. */
 static const uint32_t NO_SUMS = 0, MIXED = UINT32_MAX;
 
-static bool is_accumulated(const Scheduler *s, Node n)
-{
-    if (!is_reduction(s->g, n)) return false;
-    Way way = reduction_way(s, n);
-    return way == BY_RIDING || way == BY_COLUMN;
-}
-
 bool end_together(const Scheduler *s, Node a, Node b)
 {
     const NodeInfo *one = node(s->g, a), *other = node(s->g, b);
+    const Way way = reduction_way(s, a);
     AxisSet differ = node(s->g, one->args[0])->axes ^ node(s->g, other->args[0])->axes;
-    return reduction_way(s, a) == reduction_way(s, b) && s->home[a.id] == s->home[b.id] &&
-           one->axes == other->axes && !(differ & s->a->rows);
+    const bool alike = way == BY_ITSELF ? one->reduced == other->reduced : !(differ & s->a->rows);
+    return way == reduction_way(s, b) && s->home[a.id] == s->home[b.id] &&
+           one->axes == other->axes && alike;
 }
 
 /* The first of those that end together with a sum. `firsts`: one of each that are known so far. */
@@ -46,9 +43,9 @@ static uint32_t join(const Scheduler *s, uint32_t a, uint32_t b)
     return s->home[a] > s->home[b] ? a : s->home[a] < s->home[b] ? b : MIXED;
 }
 
-/* By node id, for sums over rows, or (`in_rows`) for reductions in rows. The latter's kernel may
- * read any other reduction that is there in time; what is made of other reductions than sums over
- * rows no finish kernel computes. */
+/* By node id, for reductions in rows (`in_rows`), or for all others. The former's kernel may read
+ * any other reduction that is there in time; what is made of reductions in rows no other kernel
+ * finishes. */
 static uint32_t *find_sums(const Scheduler *s, bool in_rows)
 {
     const Graph *g = s->g;
@@ -58,7 +55,7 @@ static uint32_t *find_sums(const Scheduler *s, bool in_rows)
         const Node n = {(uint32_t)i};
         if (!s->live[i]) continue;
         if (is_reduction(g, n)) {
-            const bool own = in_rows ? reduction_way(s, n) == BY_ROW : is_accumulated(s, n);
+            const bool own = in_rows == (reduction_way(s, n) == BY_ROW);
             of[i] = own ? find_first(s, &firsts, n) : in_rows ? NO_SUMS : MIXED;
             continue;
         }

@@ -146,7 +146,8 @@ static Bringer bringer_of(const Schedule *f)
 static Split split_of(const Scheduler *s, const Kernel *k)
 {
     if (k->cluster > s->target->max_cluster) return is_streamed(k) ? GROUP_TURNS : GROUP_SLICES;
-    return k->cluster > 1 ? CLUSTER_SLICES : k->column_ctas > 1 ? COLUMN_PARTS : WHOLE_ROWS;
+    if (k->cluster > 1) return is_streamed(k) ? CLUSTER_TURNS : CLUSTER_SLICES;
+    return k->column_ctas > 1 ? COLUMN_PARTS : WHOLE_ROWS;
 }
 
 static void set_threads(const Scheduler *s, Kernel *k)
@@ -241,12 +242,14 @@ static const char *find_cluster_misfit(const Scheduler *s, const Kernel *k)
     if (impossible) return impossible;
     bool plain = k->inner_count && k->rows && !k->kept && !k->dynamic && row_inputs(k);
     bool streamed = f->reads == 2;
-    if ((!plain && !(streamed && k->inner_count && !k->kept && !k->dynamic)) || k->teams > 1 ||
-        k->threads_per_row <= WARP)
+    bool turns = streamed && k->inner_count && !k->kept && !(is_grouped(k) && k->dynamic);
+    if ((!plain && !turns) || k->teams > 1 || k->threads_per_row <= WARP)
         return "cluster: needs a reduction inside the row, one row at a time, and 64 threads or more";
     if (is_grouped(k) && k->cluster % WARP)
         return "cluster: beyond the largest cluster it must be a multiple of 32";
-    if (streamed != (is_grouped(k) && f->family == FAMILY_ROW))
+    if (streamed && f->family != FAMILY_ROW)
+        return "cluster: CTAs that share a row and read it again are of the family row";
+    if (is_grouped(k) && f->family == FAMILY_ROW && !streamed)
         return "cluster: the family row with 32 CTAs or more goes with reads=2, and only that";
     if (is_grouped(k) && !streamed && f->family != FAMILY_WARP_SPECIALIZED)
         return "cluster: a group this large needs the family warp-specialized";

@@ -64,6 +64,32 @@ static double conversions(const Scheduler *s, const Kernel *k)
     return count;
 }
 
+/* Columns after which a load of single elements has another one. */
+static double period_of(const Scheduler *s, const Kernel *k, const Load *load)
+{
+    const AxisSet own = load->axes & k->columns;
+    AxisSet behind = k->columns;
+    for (AxisSet left = own; left; left &= left - 1) behind &= ~(((left & -left) << 1) - 1);
+    return (double)axes_size(&s->a->sizes, behind);
+}
+
+/* Of a tile whose vectors run from one line into the next: what each line has of its own is read
+ * for a vector's first and last element, of which each takes one, or for each element. Of kernels
+ * with sums this was not compared with measurements. */
+static double line_accesses(const Scheduler *s, const Kernel *k)
+{
+    static const double READ = 6, CHOOSE = 0.7;
+    double count = 0;
+    if (!is_dense(k) || k->inner_count || k->accumulator_count) return 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        if (load->access != ACCESS_ELEMENT) continue;
+        const bool two = period_of(s, k, load) >= k->vec;
+        count += two ? 2 * READ + CHOOSE * k->vec : READ * k->vec;
+    }
+    return count;
+}
+
 /* Instructions of a thread for its part of a row. */
 double thread_instructions(const Scheduler *s, const Kernel *k)
 {
@@ -72,7 +98,7 @@ double thread_instructions(const Scheduler *s, const Kernel *k)
                        ? (double)column_count(s, k) / k->cluster / k->threads_per_row / k->vec
                        : k->tiles;
     return beside_exchange(k) + window_checks(k) +
-           tiles * (place_instructions(k) +
+           tiles * (place_instructions(k) + line_accesses(s, k) +
                     t->vector_access * (k->vec == 1 && !k->beside ? t->single : 1) *
                         vector_accesses(k) +
                     t->operation * (conversions(s, k) + element_operations(s, k) * k->vec) *

@@ -1,8 +1,7 @@
 /* schedule/internal.h: what the files of the schedule stage share; nobody else includes it.
  *
  *   schedule.c        the choice: cuts the graph, chooses each kernel's schedule, builds the plan
- *   levels.c, apart.c, cut.c, columns.c, phases.c, finished.c, single_numbers.c, join_parts.c,
- *   plan_size.c
+ *   levels.c, apart.c, cut.c, columns.c, phases.c, finished.c, join_parts.c, plan_size.c
  *                     the work: which kernels there are, what each computes, what crosses
  *   online.c, gather.c, window.c, facts.c
  *                     what is known of a kernel's work
@@ -65,8 +64,8 @@ typedef struct {
     bool *apart; /* made of row reductions that kernels with more rows do not compute: apart.c */
     int *level, *cut, *home; /* levels.c */
     bool *crosses;           /* the same */
-    Node *finished; /* of what is made of sums over rows alone: the first of the sums that end with
-                       them; 0: it is made of others: finished.c */
+    Node *finished; /* of what is made of reductions that end together, and not in rows: the first
+                       of them; 0: it is made of others: finished.c */
     bool *passed;   /* which of these values other kernels read */
     Node *left_by;  /* of what is made of reductions in rows alone, and worth storing: one of those,
                        whose kernel leaves it for kernels that do not compute them; else 0 */
@@ -140,9 +139,6 @@ static inline bool computes_rows(const Scheduler *s, const Kernel *k)
 }
 /* Late: of reductions inside rows, once all kernels' roots are placed. */
 void find_homes(Scheduler *s);
-/* The reduction with a kernel by itself that can compute as well what single number is made of it;
- * 0: there is none. */
-Node last_reduction(Scheduler *s, Node v);
 /* "arguments: a kernel has 513, more than 512: ..." */
 const char *too_many(Arena *arena, const char *what, int count, int most);
 /* Why a plan would be too large, once its levels or its kernels' contents are known, or of what is

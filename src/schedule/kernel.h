@@ -38,7 +38,8 @@ typedef enum {
     WHOLE_ROWS,     /* it is not */
     COLUMN_PARTS,   /* into parts of `tiles` each: of kernels without inner reductions */
     CLUSTER_SLICES, /* a cluster's CTAs have a slice each, and exchange through shared memory */
-    GROUP_SLICES,   /* so; they are more than the GPU's clusters have, so they exchange through
+    CLUSTER_TURNS,  /* so, but they take turns along a row, which each phase reads again */
+    GROUP_SLICES,   /* slices; they are more than the GPU's clusters have, so they exchange through
                        global memory, and a further warp listens there */
     GROUP_TURNS     /* so, but they take turns along a row, which each phase reads again */
 } Split;

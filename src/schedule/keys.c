@@ -184,8 +184,10 @@ const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules
 
 /* ---- printing ---- */
 
-static const char *word_of(Arena *arena, const char *words, int value)
+const char *key_value(Arena *arena, Key key, int value)
 {
+    const char *words = key_info[key].words;
+    if (!*words) return arena_format(arena, "%d", value);
     while (--value) words += strcspn(words, " ") + 1;
     return arena_copy(arena, words, strcspn(words, " "));
 }
@@ -197,11 +199,8 @@ const char *schedule_text(Arena *arena, const Schedule *s)
     for (int i = 0, told = 0; i < KEYS; i++) {
         const KeyInfo *key = &key_info[i];
         if (!s->at[i] || (s->exact && s->at[i] == key->plain)) continue;
-        text_print(text, "%c%s=", told++ ? ',' : ':', key->name);
-        if (*key->words)
-            text_print(text, "%s", word_of(arena, key->words, s->at[i]));
-        else
-            text_print(text, "%d", s->at[i]);
+        text_print(text, "%c%s=%s", told++ ? ',' : ':', key->name,
+                   key_value(arena, (Key)i, s->at[i]));
     }
     return text_string(text);
 }

@@ -43,6 +43,7 @@ const char *const *family_words(int *count);
 /* Reads all schedules of a text into the arena; a reason in the arena where it is none, else NULL.
  */
 const char *parse_schedules(Arena *arena, const char *text, Schedule **schedules, int *count);
-/* The text of a schedule, in the arena. */
+/* The value of a key, a word or a number, and the text of a schedule, in the arena. */
+const char *key_value(Arena *arena, Key key, int value);
 const char *schedule_text(Arena *arena, const Schedule *schedule);
 #endif

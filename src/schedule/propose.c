@@ -187,7 +187,7 @@ static void propose_streams(Proposals *p)
         return;
     p->now.family = k->family;
     p->now.reads = 2;
-    const bool group = p->now.cluster > 1;
+    const bool group = p->now.cluster > p->s->target->max_cluster;
     for (int live = group ? (k->rows ? 2 : 1) : 0; live >= group; live--) {
         p->now.live = live;
         p->now.per_sm = live ? live : p->told;
@@ -323,9 +323,14 @@ static void propose_unknown(Proposals *p)
     enum { THREADS = 512 };
     p->now.threads = p->asked.threads ? p->asked.threads : THREADS;
     p->now.rows = 1;
-    p->told = told_of_runs(p);
-    propose_streams(p);
-    p->told = 0;
+    const int most = p->cut->inner_count ? p->s->target->max_cluster : 1;
+    for (int ctas = 1; ctas <= most; ctas *= 2) {
+        if (!admits(p, KEY_cluster, ctas)) continue;
+        p->now.cluster = ctas;
+        p->told = told_of_runs(p);
+        propose_streams(p);
+        p->told = 0;
+    }
 }
 
 /* ---- how many CTAs share a row ---- */
@@ -407,6 +412,7 @@ int propose(Scheduler *s, const Kernel *k, bool tune_only, Consider *consider, v
     p.now.ride = k->rides ? 1 : 2;
     p.now.apart = k->adds_apart;
     p.now.parts = k->parts_apart ? 2 : 1;
+    p.now.axes = (int)s->a->choice + 1;
     p.now.row = p.now.columns = 1 + IN_REGISTERS;
     p.now.vec = p.asked.vec;
     p.now.ctas = p.asked.ctas;

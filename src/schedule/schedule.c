@@ -374,10 +374,14 @@ bool choose_as(Scheduler *s, const Schedule *asked)
     return choose(s, NEW(s->arena, Plan)) && s->taken;
 }
 
+static const char OTHER_AXES[] = "axes: this graph's rows have no such columns";
+
 static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
 {
     Plan *plan = NEW(s->arena, Plan);
     *problem = forced ? read_forced(s, forced) : NULL;
+    if (!*problem && s->forced.axes && s->forced.axes != (int)s->a->choice + 1)
+        *problem = OTHER_AXES;
     if (!*problem && !choose(s, plan)) *problem = s->problem;
     if (!*problem) plan->time = plan_time(s, true);
     if (!*problem && forced && !s->forced.exact && !s->taken) *problem = find_refusal(s);
@@ -445,7 +449,7 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const 
     if (!a->other || (plan && forced)) return plan;
     const char *why;
     Plan *other = try_schedule(arena, a->other, target, forced, &why);
-    if (!plan && !forced) *problem = why;
+    if (!plan && (!forced || *problem == OTHER_AXES)) *problem = why;
     return !plan || (other && other->time < plan->time) ? other : plan;
 }
 

@@ -103,4 +103,17 @@ expect 2 "row: .shared. is not one of: registers ring memory" explain "$root"/ex
 expect 0 'walks rows M, columns N; 1 row at a time, 96 threads' explain "$root"/examples/cross_entropy_mean.fuse --schedule row:threads=96
 also '^kernels: 3'
 
+# which axes are the columns is a key of a complete schedule: without it these texts would make another plan
+for file in odd_images wide_lines wide_taps split_norm; do
+    expect 0 'axes=' "$root/tests/cases/$file.fuse" --arch h200 --emit=schedule
+    schedule=$(cat stdout)
+    expect 0 '__global__' "$root/tests/cases/$file.fuse" --arch h200 --schedule "$schedule"
+    grep -v '^//' stdout >again.cu
+    expect 0 '__global__' "$root/tests/cases/$file.fuse" --arch h200
+    tests=$((tests + 1))
+    grep -v '^//' stdout | cmp -s - again.cu || fail "another text by its own schedule: $file"
+done
+expect 2 "refused: axes: this graph's rows have no such columns" "$root"/examples/softmax.fuse --schedule row:axes=wider
+expect 2 'axes: .most. is not one of: reduced last split wider' "$root"/examples/softmax.fuse --schedule row:axes=most
+
 finish

@@ -3,32 +3,36 @@
 #include "fusec.cuh"
 
 // mean_cross_entropy (row), from late.fuse:2-18
-//   counted       = sum[M](counts)
-//   counted_value = sum[M](counts)
+//   convert_0_value = sum[M](counts)
+//   counted         = sum[M](counts)
 // where
-//   counts        = label != 3
+//   counts          = label != 3
 //
 // launch         1 of 3; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (1, 1)
+// grid           (8, 1)
 // block          512 threads
+// cluster        8 CTAs, by __cluster_dims__
 // shared memory  0 bytes, dynamic
 // registers      at most 128 a thread
-// rows           one
-// columns        512 threads a row, each takes one column at a time
-// workspace      counted_value: i64[1]
-extern "C" __global__ __launch_bounds__(512)
+// rows           one, which all CTAs share
+// columns        8 CTAs of 512 threads a row, each takes one column at a time
+// workspace      convert_0_value: f32[1]
+extern "C" __global__ __cluster_dims__(8, 1, 1) __launch_bounds__(512)
 void mean_cross_entropy(
     const long long *__restrict__ label,
+    float *__restrict__ convert_0_value,
     long long *__restrict__ counted,
-    long long *__restrict__ counted_value,
     long long M) {
+    constexpr int cluster = 8;    // CTAs that share a row
     constexpr int threads = 512;
-    constexpr int vec = 1, step = threads * vec;
+    constexpr int vec = 1, step = cluster * threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
-    const int first_column = thread_in_row * vec;
+    const int first_column = (blockIdx.x % cluster * threads + thread_in_row) * vec;
     __shared__ double scratch[1][2][threads / 32];
-    int parity = 0;
+    __shared__ Exchange<double, 1, cluster> exchange;
+    int round = 0;    // of the exchange
+    exchange_init(exchange);
 
     long long counted_ = 0;
     #pragma unroll 1
@@ -52,11 +56,11 @@ void mean_cross_entropy(
             }
         }
     }
-    row_reduce<threads>(scratch, parity, sum_of(counted_));
+    cluster_reduce<threads>(scratch, exchange, round, sum_of(counted_));
 
-    if (thread_in_row == 0) {
+    if (thread_in_row == 0 && blockIdx.x % cluster == 0) {
+        convert_0_value[0] = (float)counted_;
         counted[0] = counted_;
-        counted_value[0] = counted_;
     }
 }
 
@@ -78,13 +82,13 @@ void mean_cross_entropy(
 // columns        8 threads a row, each with 10 tiles of 4 adjacent columns, 32 apart, the last not
 //                full
 // arguments      x_M, dx_M: strides, in elements
-// workspace      counted_value: i64[1], sum[M](counts)
+// workspace      convert_0_value: f32[1], sum[M](counts)
 //                number_1_value: f32[M]
 extern "C" __global__ __launch_bounds__(128)
 void mean_cross_entropy_2(
     const bf16 *__restrict__ x, long long x_M,
     const long long *__restrict__ label,
-    const long long *__restrict__ counted_value,
+    const float *__restrict__ convert_0_value,
     bf16 *__restrict__ dx, long long dx_M,
     float *__restrict__ number_1_value,
     long long M) {
@@ -95,7 +99,7 @@ void mean_cross_entropy_2(
     const int team = threadIdx.x / threads_per_row;
     const int thread_in_row = threadIdx.x % threads_per_row;
     const int first_column = thread_in_row * vec;
-    const long long counted = counted_value[0];
+    const float widened = convert_0_value[0];
 
     const long long cta_row = (long long)blockIdx.x * teams;
     // a team without a row reads the first team's, and stores nothing
@@ -127,7 +131,7 @@ void mean_cross_entropy_2(
 
     const float inverse_s = quick_inverse(s);
     const float each = m + logf(s) - row_sum;
-    const Divisor widened_divisor = divisor((float)counted);    // x / widened_divisor: a product with the inverse, corrected once
+    const Divisor widened_divisor = divisor(widened);    // x / widened_divisor: a product with the inverse, corrected once
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;
@@ -149,28 +153,32 @@ void mean_cross_entropy_2(
 //   loss = sum[M](where(counts, each, 0.0)) / counted
 //
 // launch         3 of 3; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (1, 1)
+// grid           (8, 1)
 // block          512 threads
+// cluster        8 CTAs, by __cluster_dims__
 // shared memory  0 bytes, dynamic
 // registers      at most 128 a thread
-// rows           one
-// columns        512 threads a row, each takes one column at a time
-// workspace      counted_value: i64[1], sum[M](counts)
+// rows           one, which all CTAs share
+// columns        8 CTAs of 512 threads a row, each takes one column at a time
+// workspace      convert_0_value: f32[1], sum[M](counts)
 //                number_1_value: f32[M], where(counts, each, 0.0)
-extern "C" __global__ __launch_bounds__(512)
+extern "C" __global__ __cluster_dims__(8, 1, 1) __launch_bounds__(512)
 void mean_cross_entropy_3(
-    const long long *__restrict__ counted_value,
+    const float *__restrict__ convert_0_value,
     const float *__restrict__ number_1_value,
     float *__restrict__ loss,
     long long M) {
+    constexpr int cluster = 8;    // CTAs that share a row
     constexpr int threads = 512;
-    constexpr int vec = 1, step = threads * vec;
+    constexpr int vec = 1, step = cluster * threads * vec;
     wait_for_previous_kernel();
     const int thread_in_row = threadIdx.x;
-    const int first_column = thread_in_row * vec;
+    const int first_column = (blockIdx.x % cluster * threads + thread_in_row) * vec;
     __shared__ float scratch[1][2][threads / 32];
-    int parity = 0;
-    const long long counted = counted_value[0];
+    __shared__ Exchange<float, 1, cluster> exchange;
+    int round = 0;    // of the exchange
+    exchange_init(exchange);
+    const float widened = convert_0_value[0];
 
     float row_sum = 0;    // sum[M](where(counts, each, 0.0))
     #pragma unroll 1
@@ -195,8 +203,8 @@ void mean_cross_entropy_3(
         }
         row_sum += row_sum_of;
     }
-    row_reduce<threads>(scratch, parity, sum_of(row_sum));
+    cluster_reduce<threads>(scratch, exchange, round, sum_of(row_sum));
 
-    if (thread_in_row == 0)
-        loss[0] = row_sum / (float)counted;
+    if (thread_in_row == 0 && blockIdx.x % cluster == 0)
+        loss[0] = row_sum / widened;
 }
