@@ -214,6 +214,22 @@ list_cases() {
     for size in "N=64 G=8 C=16 H=14 W=14" "N=64 G=8 C=16 H=7 W=7" "N=30 --stride x=130,50,15,7,1" "N=40 --stride dx=90,42,14,7,1"; do
         echo "tests/cases/dense_pixels_bwd.fuse $size"
     done
+    # columns that make whole vectors together, and CTAs of a cluster that take turns along a row
+    for size in "S=49 C=64" "S=3025 C=16 B=9" "S=9 C=8 B=1000" "S=49 C=64 --offset x=1"; do
+        for name in batchnorm batchnorm_bwd; do
+            echo "examples/$name.fuse $size --schedule row:axes=last"
+            echo "examples/$name.fuse $size --schedule row:axes=wider"
+        done
+    done
+    for size in "S=50176 C=3 B=4" "S=48 C=5"; do echo "examples/batchnorm.fuse $size --schedule row:axes=last"; done
+    for size in "S=49 C=64" "S=3025 C=16 B=9" "S=9 C=8 B=1000"; do
+        for ctas in 2 8 16; do
+            turns=row:exact=1,threads=512,cluster=$ctas,reads=2,per_sm=2,axes=wider
+            for name in batchnorm batchnorm_bwd; do echo "examples/$name.fuse $size --schedule pointwise:exact=1,threads=256,axes=wider+$turns"; done
+        done
+    done
+    for size in "" "S=729 B=9" "B=9 C=3 --offset y=1" "B=7 --stride x=30000,50,1"; do echo "tests/bench/graphs/affine_channels.fuse $size"; done
+    for size in "O=77" "O=3 I=7" "O=9 I=100 --stride g=1000,9,1"; do echo "tests/bench/graphs/weight_decay.fuse $size"; done
     # lines of images that are no whole vectors, and some that are
     for size in "" "S=3" "S=8" "B=40 S=131" "B=64 S=3001" "B=500 S=49" "S=50 --offset x=1"; do echo "tests/cases/odd_images.fuse $size"; done
     for size in "" "S=3" "B=64 S=3025" "B=2 S=131 C=300" "B=9 S=64 --offset x=1" "S=512"; do echo "tests/cases/odd_pixels.fuse $size"; done

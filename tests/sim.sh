@@ -145,7 +145,7 @@ list_types() {
         done
     done
     echo "examples/batchnorm.fuse B=9 C=8 S=48 --sms 2 --schedule pointwise:exact=1,threads=32,axes=last+${turns/wider/last}"
-    for size in "" "B=3 --stride x=1200,50,1" "B=2 --stride dx=1300,49,1 --offset dy=1"; do echo "tests/cases/wide_lines.fuse --sms 2 $size"; done
+    for size in "" "B=3 --stride x=1200,50,1" "B=2 --stride dx=1300,49,1 --offset dy=1"; do echo "tests/cases/wide_lines.fuse --sms 2 $size --schedule row:axes=wider"; done
     for size in "" "O=40 --stride w=240,9,1" "O=3 --stride moved=230,9,1 --offset g=1"; do echo "tests/cases/wide_taps.fuse --sms 2 $size"; done
     for size in "" "Q=40" "W=300 Q=2 --stride x=80,25,3,1" "Q=40 --stride least=25,3,1"; do echo "tests/cases/wide_groups.fuse --sms 2 $size"; done
     for size in "" "K=2000" "K=2000 --schedule row:reads=2" "K=257 M=3 --schedule row:reads=2"; do echo "tests/cases/groups_behind.fuse --sms 2 $size"; done

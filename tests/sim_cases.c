@@ -192,7 +192,10 @@ static void add_candidates(char *words, char *option, Tally *tally)
     *option = 0;
     add_case(words, false, tally);
     if (open_run(&run, words)) {
-        const Alternatives list = list_candidates(run.arena, run.session.simulated.plan, wanted);
+        const Compilation *c = &run.session.simulated;
+        int left_out;
+        const Alternatives list =
+            list_all_candidates(run.arena, c->choices, c->plan, wanted, &left_out);
         for (int i = 0; i < list.count; i++)
             add_case(arena_format(run.arena, "%s --schedule %s", words, list.data[i].schedule),
                      false, tally);

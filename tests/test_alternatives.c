@@ -29,7 +29,7 @@ static Compilation compile_plan(int i)
 static const Plan *plan_with(const Compilation *c, const char *schedule)
 {
     const char *problem = NULL;
-    const Plan *plan = try_schedule(c->arena, c->analysis, &c->plan->target, schedule, &problem);
+    const Plan *plan = try_schedule(c->arena, c->choices, &c->plan->target, schedule, &problem);
     ck_assert_msg(plan != NULL, "%s: %s", schedule, problem);
     return plan;
 }
@@ -126,6 +126,37 @@ START_TEST(candidates_are_some_of_them)
     }
     ck_assert_str_eq(some.data[0].schedule,
                      all.data[!strcmp(all.data[0].schedule, chosen)].schedule);
+    compile_free(&c);
+}
+END_TEST
+
+static const char images[] =
+    "graph images[M = 64, C = 96, N = 49](x : bf16[M, C, N]) -> (y : bf16[M, C, N], m : f32[C]) {\n"
+    "    m = mean[M, N](x)\n"
+    "    y = (x - m) * rsqrt(var[M, N](x) + 1e-5)\n"
+    "}\n";
+
+/* Those of other columns, of all kernels that walk rows, and as many as were asked for. */
+START_TEST(all_candidates_are_plans)
+{
+    enum { MOST = 16, ROWS = 64, PIXELS = 49 };
+    choose_text(images);
+    Compilation c =
+        _i < PLANS ? compile_plan(_i) : compile_target(NULL, ROWS, PIXELS, target_find("h200"));
+    const char *chosen = complete_schedule(c.arena, c.plan);
+    int left_out, others = 0;
+    const Alternatives list = list_all_candidates(c.arena, c.choices, c.plan, MOST, &left_out);
+    ck_assert(list.count >= 1 && list.count <= MOST && left_out >= 0);
+    for (int i = 0; i < list.count; i++) {
+        const Plan *plan = plan_with(&c, list.data[i].schedule);
+        ck_assert_str_eq(complete_schedule(c.arena, plan), list.data[i].schedule);
+        ck_assert_str_ne(list.data[i].schedule, chosen);
+        others += plan->analysis->choice != c.plan->analysis->choice;
+    }
+    int choices = 0;
+    for (const Analysis *a = c.choices; a && !a->part_count; a = a->other) choices++;
+    ck_assert_int_eq(others, choices ? choices - 1 : 0);
+    ck_assert(_i < PLANS || choices > 2);
     compile_free(&c);
 }
 END_TEST
@@ -247,6 +278,7 @@ Suite *alternatives_suite(void)
     tcase_add_loop_test(many, the_choice_is_among_them, 0, PLANS);
     tcase_add_test(many, groups_are_among_them);
     tcase_add_loop_test(many, candidates_are_some_of_them, 0, PLANS);
+    tcase_add_loop_test(many, all_candidates_are_plans, 0, PLANS + 1);
     tcase_add_loop_test(many, what_is_asked_for_is_in_the_plan, 0, PLANS);
     tcase_add_loop_test(many, all_that_is_told_is_kept, 0, PLANS);
     suite_add_tcase(suite, many);

@@ -23,6 +23,21 @@ typedef struct {
     Choice choice;
 } Tuning;
 
+/* A row of a table is of the main kernel. */
+static Alternatives list_of_row(Tuning *t)
+{
+    Arena *arena = t->session.arena;
+    const Alternatives list = list_candidates(arena, t->chosen.plan, MOST_OF_ROW);
+    t->left_out = list_alternatives(arena, t->chosen.plan).count - list.count;
+    return list;
+}
+
+static Alternatives list_all(Tuning *t)
+{
+    return list_all_candidates(t->session.arena, t->chosen.choices, t->chosen.plan, MOST_CANDIDATES,
+                               &t->left_out);
+}
+
 static int list_trials(Tuning *t)
 {
     Session *s = &t->session;
@@ -40,9 +55,7 @@ static int list_trials(Tuning *t)
     const char *row = NULL;
     if (s->options->table) status = find_row(s, t->chosen.plan, &row);
     if (status != EXIT_DONE) return status;
-    const Alternatives list = list_candidates(s->arena, t->chosen.plan,
-                                              s->options->table ? MOST_OF_ROW : MOST_CANDIDATES);
-    t->left_out = list_alternatives(s->arena, t->chosen.plan).count - list.count;
+    const Alternatives list = s->options->table ? list_of_row(t) : list_all(t);
     t->trials = NEW_ARRAY(s->arena, Trial, list.count + 2);
     t->count = 1;
     if (s->options->table) t->trials[0].schedule = complete_schedule(s->arena, t->chosen.plan);

@@ -1,5 +1,5 @@
-/* schedule/alternatives.c: the other schedules of a plan: those of its main kernel, with the other
- * kernels unchanged. */
+/* schedule/alternatives.c: the other schedules of a plan: those of one of its kernels, with the other
+ * kernels unchanged; and the plans whose rows have other columns. */
 #include "schedule/internal.h"
 
 #include <stdlib.h>
@@ -51,17 +51,16 @@ static int first_of_part(Arena *arena, const Plan *plan, int place)
     return place;
 }
 
-Alternatives list_alternatives(Arena *arena, const Plan *plan)
+/* Those of the kernel at a place among those that walk rows. */
+static Alternatives list_at(Arena *arena, const Plan *plan, int place)
 {
     Alternatives list = {0};
-    const int place = main_walker(arena, plan);
-    if (place < 0) return list;
-    const Kernel *main = walker_at(arena, plan, place);
+    const Kernel *k = walker_at(arena, plan, place);
     const Analysis *a =
-        plan->analysis->part_count ? plan->analysis->parts[main->part] : plan->analysis;
+        plan->analysis->part_count ? plan->analysis->parts[k->part] : plan->analysis;
     Scheduler *s = new_scheduler(arena, a, &plan->target);
     const Kernel *cut =
-        cut_alike(s, main) ? find_cut(s, place - first_of_part(arena, plan, place)) : NULL;
+        cut_alike(s, k) ? find_cut(s, place - first_of_part(arena, plan, place)) : NULL;
     if (!cut) return list;
     size_t length;
     const char *all = complete_schedule(arena, plan), *own = find_part(all, place, &length);
@@ -71,11 +70,17 @@ Alternatives list_alternatives(Arena *arena, const Plan *plan)
     return list;
 }
 
-Alternatives list_candidates(Arena *arena, const Plan *plan, int most)
+Alternatives list_alternatives(Arena *arena, const Plan *plan)
+{
+    const int place = main_walker(arena, plan);
+    return place < 0 ? (Alternatives){0} : list_at(arena, plan, place);
+}
+
+/* Of alternatives at most so many. */
+static Alternatives pick(Arena *arena, Alternatives all, const char *chosen, int most)
 {
     enum { SLOW = 4 };
-    const char *chosen = complete_schedule(arena, plan);
-    Alternatives all = list_alternatives(arena, plan), list = {0};
+    Alternatives list = {0};
     int count = all.count;
     while (count && all.data[count - 1].time > SLOW * all.data[0].time) count--;
     const int best = most / 2, rest = count - best, step = rest > 0 ? rest / (most - best) + 1 : 1;
@@ -89,6 +94,54 @@ Alternatives list_candidates(Arena *arena, const Plan *plan, int most)
         taken++;
         i += fast ? 1 : step;
     }
+    return list;
+}
+
+Alternatives list_candidates(Arena *arena, const Plan *plan, int most)
+{
+    return pick(arena, list_alternatives(arena, plan), complete_schedule(arena, plan), most);
+}
+
+static void append(Arena *arena, Alternatives *list, const Alternatives *more)
+{
+    for (int i = 0; i < more->count; i++) *list_push(arena, list) = more->data[i];
+}
+
+/* The plans of other columns than a plan has; `first`: what its graph's columns may be. */
+static void add_other_columns(Arena *arena, const Analysis *first, const Plan *plan,
+                              Alternatives *list)
+{
+    for (const Analysis *a = first; a; a = a->other) {
+        const Plan *other = a->choice != plan->analysis->choice && !a->part_count
+                                ? plan_columns(arena, a, &plan->target)
+                                : NULL;
+        if (other)
+            *list_push(arena, list) = (Alternative){.schedule = complete_schedule(arena, other)};
+    }
+}
+
+Alternatives list_all_candidates(Arena *arena, const Analysis *first, const Plan *plan, int most,
+                                 int *left_out)
+{
+    enum { OF_OTHERS = 4 }; /* one in so many is of a kernel beside the main one */
+    const char *chosen = complete_schedule(arena, plan);
+    const int main = main_walker(arena, plan);
+    Alternatives list = {0};
+    int all = 0, walkers = 0;
+    add_other_columns(arena, first, plan, &list);
+    all += list.count;
+    while (walker_at(arena, plan, walkers)) walkers++;
+    for (int i = 0; i < walkers; i++) {
+        if (i == main) continue;
+        const Alternatives own = list_at(arena, plan, i),
+                           some = pick(arena, own, chosen, most / OF_OTHERS / (walkers - 1) + 1);
+        all += own.count;
+        append(arena, &list, &some);
+    }
+    const Alternatives own = list_alternatives(arena, plan),
+                       some = pick(arena, own, chosen, most - list.count);
+    append(arena, &list, &some);
+    *left_out = all + own.count - list.count;
     return list;
 }
 

@@ -274,13 +274,15 @@ static double register_factor(const Scheduler *s, const Kernel *k)
            (lack > 0 ? (OF_SPILL + OF_SPILLS * lack) * lack : 0) + (lack > MOST ? NEVER : 0);
 }
 
-/* A row that is alone: one CTA or group has it, and nothing hides what it waits for. */
+/* A row that is alone: one CTA, one group or as many CTAs as there are SMs have it, and nothing
+ * hides what it waits for. */
 static double time_of_one(const Scheduler *s, const Kernel *k)
 {
     const Part part = measure_part(s, k);
-    double bytes =
+    const int sharers = k->column_ctas < s->target->sms ? k->column_ctas : s->target->sms;
+    const double bytes =
         part.traffic + part.shared + (is_streamed(k) ? (k->phases - 1) * part.shared : 0);
-    return waiting_time(s, k, bytes / s->target->sm_rate) * register_factor(s, k) +
+    return waiting_time(s, k, bytes / sharers / s->target->sm_rate) * register_factor(s, k) +
            s->target->launch;
 }
 

@@ -72,6 +72,11 @@ typedef LIST(Alternative) Alternatives;
  * and some of the others, evenly. */
 Alternatives list_alternatives(Arena *arena, const Plan *plan);
 Alternatives list_candidates(Arena *arena, const Plan *plan, int most);
+/* The plans whose rows have other columns, of those that `first` and its others say; then some of
+ * each other kernel that walks rows, and the main kernel's as above. `left_out` gets how many more
+ * there are. */
+Alternatives list_all_candidates(Arena *arena, const Analysis *first, const Plan *plan, int most,
+                                 int *left_out);
 /* Complete schedules of all kernels of a plan that walk rows, in the arena: the same target makes
  * the same plan of them. `/` is between those of a graph's parts. */
 const char *complete_schedule(Arena *arena, const Plan *plan);

@@ -317,13 +317,15 @@ static int told_of_runs(Proposals *p)
     return fits ? ctas : 0;
 }
 
-/* Columns whose number a launch knows, or a graph without rows. */
+/* Columns whose number a launch knows, or a graph without rows. Where it is known how many rows
+ * there are, CTAs of a cluster may share each. */
 static void propose_unknown(Proposals *p)
 {
     enum { THREADS = 512 };
     p->now.threads = p->asked.threads ? p->asked.threads : THREADS;
     p->now.rows = 1;
-    const int most = p->cut->inner_count ? p->s->target->max_cluster : 1;
+    const bool known = p->cut->inner_count && axes_within(p->cut->rows, p->s->a->fixed);
+    const int most = known ? p->s->target->max_cluster : 1;
     for (int ctas = 1; ctas <= most; ctas *= 2) {
         if (!admits(p, KEY_cluster, ctas)) continue;
         p->now.cluster = ctas;

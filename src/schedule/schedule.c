@@ -216,9 +216,11 @@ static Cut try_cut(Scheduler *s, bool ride, bool apart, bool parts, Plan *plan)
     return cut;
 }
 
+/* Of a plan's time: one that is clearly faster takes less. */
+static const double CLEARLY = 0.97;
+
 static bool is_better(const Cut *cut, const Cut *best)
 {
-    static const double CLEARLY = 0.97;
     if (!cut->fits || !best->fits) return cut->fits;
     return cut->asked != best->asked ? cut->asked : cut->time < best->time * CLEARLY;
 }
@@ -405,6 +407,12 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
     return plan;
 }
 
+Plan *plan_columns(Arena *arena, const Analysis *a, const Target *target)
+{
+    const char *problem;
+    return make_plan(new_scheduler(arena, a, target), NULL, &problem);
+}
+
 /* Where the schedules of each part are told, with `/` between, those of the next. */
 static const char *next_part(const char *forced)
 {
@@ -450,7 +458,7 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const 
     const char *why;
     Plan *other = try_schedule(arena, a->other, target, forced, &why);
     if (!plan && (!forced || *problem == OTHER_AXES)) *problem = why;
-    return !plan || (other && other->time < plan->time) ? other : plan;
+    return !plan || (other && other->time < plan->time * CLEARLY) ? other : plan;
 }
 
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
