@@ -59,7 +59,7 @@ for head in $copy/steps/*.head; do
     edits=$((edits + 1))
 done
 
-env -u MAKEFLAGS make -C $copy OPT=-O0 HARDENING= build/fusec build/prop >$copy/log 2>&1 || { tail -n 20 $copy/log; exit 1; }
+env -u MAKEFLAGS make -C $copy OPT=-O0 HARDENING= EXTRA=-Werror build/fusec build/prop >$copy/log 2>&1 || { tail -n 20 $copy/log; exit 1; }
 for device in "cpu M=37 N=300" "sim M=37 N=300" "sim M=5 N=4096"; do
     $copy/build/fusec run $copy/program.fuse --device $device --verify >$copy/log 2>&1 || { cat $copy/log; exit 1; }
 done
