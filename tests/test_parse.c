@@ -206,6 +206,10 @@ START_TEST(test_foreign_spellings)
     check_error(HEAD "    y = if x > 0 then x\n}\n", 1, "hint: write where(condition, a, b)");
     check_error(HEAD "    y = where(g(x) = 1, x, 0)\n}\n", 1, "'==' compares");
     check_error(HEAD "    y = x.exp()\n}\n", 1, "hint: write exp(x)");
+    check_error(HEAD "    y = x.float()\n}\n", 1, "hint: write f32(x), not x.float()");
+    check_error(HEAD "    y = x.pow(2)\n}\n", 1, "hint: write x ** p, not x.pow(p)");
+    check_error("fn f(x : f32) = x\n", 1, "hint: a function declares no types");
+    check_error("fn f(x) -> f32 { return x }\n", 1, "hint: a function declares no types");
     check_error(HEAD "    y = x\n", 1, "hint: the '{' at t.fuse:1:40 is not closed");
     static const char *const cut[] = {HEAD "    y =\n", HEAD "    y = x + # }\n",
                                       HEAD "    y = x\n    z = -\n", HEAD "    return\n"};

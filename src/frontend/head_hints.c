@@ -104,6 +104,9 @@ const char *hint_for_head(const Syntax *s, const Token *found, const bool *expec
     bool number = before == TOKEN_FLOAT || before == TOKEN_INTEGER;
     if (number && kind == TOKEN_NAME && s->previous->end == found->span.begin)
         return "numbers have no suffix";
+    if (s->item_kind == TOKEN_FN && !expected[TOKEN_PLUS] &&
+        (kind == TOKEN_COLON || kind == TOKEN_ARROW))
+        return "a function declares no types and no results: write fn f(x) = e, or fn f(x) { ... return e }";
     if (s->item_kind != TOKEN_GRAPH || expected[TOKEN_PLUS]) return NULL;
     if (expected[TOKEN_ARROW] && kind == TOKEN_LBRACE)
         return "a graph names its outputs: graph g(...) -> (y : f32[M, N]) {";

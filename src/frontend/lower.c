@@ -342,8 +342,9 @@ static void lower_statement(Lowering *l, Scope *s, Outputs *outputs, const State
     bind_output(l, s, outputs, index, at, value);
 }
 
-/* The hint that a binding nothing uses may be the misspelt output. */
-static const char *unused_hint(Lowering *l, const Scope *s, const char *output)
+/* The hint that a binding nothing uses may be the output: one of a similar name, or the only one
+ * where there is one such output. */
+static const char *unused_hint(Lowering *l, const Scope *s, const char *output, bool only)
 {
     const char **names = NEW_ARRAY(l->arena, const char *, s->bindings.count + 1);
     int count = 0;
@@ -352,15 +353,18 @@ static const char *unused_hint(Lowering *l, const Scope *s, const char *output)
         if (!b->used && !b->is_output && !b->is_input) names[count++] = b->name;
     }
     const char *near = nearest_name(output, names, count);
+    if (!near && only && count == 1) near = names[0];
     return near ? arena_format(l->arena, "'%s' is bound, and never used", near) : NULL;
 }
 
 static void check_all_bound(Lowering *l, Scope *s, const Outputs *outputs)
 {
+    int missing = 0;
+    for (int i = 0; i < outputs->decls.count; i++) missing += !outputs->bound.data[i];
     for (int i = 0; i < outputs->decls.count; i++) {
         const char *name = outputs->decls.data[i]->name.name;
         if (!outputs->bound.data[i])
-            name_error(l, s, outputs->decls.data[i]->span, unused_hint(l, s, name),
+            name_error(l, s, outputs->decls.data[i]->span, unused_hint(l, s, name, missing == 1),
                        "output '%s' is never bound", name);
     }
 }

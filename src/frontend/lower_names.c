@@ -153,7 +153,11 @@ bool bind_value(Lowering *l, Scope *s, const Ident *name, Node value)
         source_place(span.source, span.begin, &row, &column);
         name_error(
             l, s, name->span,
-            arena_format(l->arena, "first bound at %s:%d:%d", span.source->name, row, column),
+            arena_format(l->arena,
+                         s->bindings.data[first].is_input
+                             ? "it is the input of %s:%d:%d, which keeps its value: bind a new name"
+                             : "first bound at %s:%d:%d",
+                         span.source->name, row, column),
             "'%s' is bound twice", name->name);
         return false;
     }
