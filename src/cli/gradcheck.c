@@ -163,6 +163,16 @@ static bool *list_differentiated(const Check *c)
     return of;
 }
 
+/* Of a backward pass that stands where the forward pass belongs. */
+static const char *order_hint(const Check *c)
+{
+    if (!c->has_backward) return NULL;
+    const char *first = c->session.graph->name, *second = c->backward.lowered->name;
+    const bool turned = !strcmp(first, arena_format(c->session.arena, "%s_bwd", second));
+    return turned ? "the file of the forward pass comes first: fusec gradcheck FORWARD BACKWARD"
+                  : NULL;
+}
+
 static int judge_gradients(Check *c, Text *out, bool *passed)
 {
     const Session *s = &c->session;
@@ -185,7 +195,7 @@ static int judge_gradients(Check *c, Text *out, bool *passed)
     const GradVerdict verdict = check_gradients(s->arena, &check, report);
     progress_end(&progress);
     switch (verdict) {
-    case GRADCHECK_UNFIT: complain(NULL, "%s", text_string(report)); return EXIT_WRONG;
+    case GRADCHECK_UNFIT: complain(order_hint(c), "%s", text_string(report)); return EXIT_WRONG;
     case GRADCHECK_NO_MEMORY: complain(NULL, "out of memory"); return EXIT_MACHINE;
     case GRADCHECK_WRONG: *passed = false; break;
     case GRADCHECK_RIGHT: break;

@@ -61,16 +61,22 @@ bool parse_word(const char *what, const char *text, const char *const *words, in
 bool add_size(Options *o, const char *axis, const char *text)
 {
     int64_t size;
-    bool whole = *text && text[strspn(text, "0123456789")] == 0;
+    bool whole = *text && text[strspn(text, "0123456789")] == 0,
+         list = *text && text[strspn(text, "0123456789,")] == 0;
+    static const char ONE_SIZE[] =
+        "a run has one size for each axis: for another size run fusec again";
     if (!parse_integer(text, &size)) {
         if (whole)
             complain(NULL, "axis %s cannot have %s elements", axis, text);
         else
-            complain(arena_format(
-                         o->arena,
-                         "a size is a whole number, as in %s=4096; a scalar is set by --set %s=...",
-                         axis, axis),
-                     "'%s' is not a size for axis %s", text, axis);
+            complain(
+                list
+                    ? ONE_SIZE
+                    : arena_format(
+                          o->arena,
+                          "a size is a whole number, as in %s=4096; a scalar is set by --set %s=...",
+                          axis, axis),
+                "'%s' is not a size for axis %s", text, axis);
         return false;
     }
     if (size < 0) {
@@ -79,7 +85,7 @@ bool add_size(Options *o, const char *axis, const char *text)
     }
     for (int i = 0; i < o->sizes.count; i++)
         if (!strcmp(o->sizes.data[i].axis, axis)) {
-            complain(NULL, "axis %s is given twice", axis);
+            complain(ONE_SIZE, "axis %s is given twice", axis);
             return false;
         }
     *list_push(o->arena, &o->sizes) = (AxisSize){axis, size};

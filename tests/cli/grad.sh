@@ -110,6 +110,8 @@ expect 2 'name one of them' grad two.fuse
 expect 0 'graph b_bwd' grad two.fuse --graph b
 expect 0 ' ok ' gradcheck two.fuse --graph b
 expect 1 'has the axes \[M, N\]' gradcheck relu.fuse bwd.fuse
+expect 1 'is not the gradient of an input' gradcheck relu_bwd.fuse relu.fuse
+grep -q 'the file of the forward pass comes first' stderr || fail 'two files the wrong way round: it is not told'
 sed 's/dy/dz/g' relu_bwd.fuse >stray.fuse
 expect 1 'or the gradient of one' gradcheck relu.fuse stray.fuse
 sed 's/dx/dz/g' relu_bwd.fuse >stray.fuse
