@@ -94,7 +94,8 @@ static int parse_value(const KeyInfo *key, const char *text)
 static const char *wrong_value(Arena *arena, const KeyInfo *key, const char *text)
 {
     if (*key->words)
-        return arena_format(arena, "%s: '%s' is not one of: %s", key->name, text, key->words);
+        return arena_format(arena, "%s: '%s' is not one of: %s (%s)", key->name, text, key->words,
+                            key->meaning);
     return arena_format(arena, "'%s=%s' is not key=NUMBER with a number from 1 to %d", key->name,
                         text, key->most);
 }
@@ -133,6 +134,10 @@ static const char *parse_family(Arena *arena, const char *name, Schedule *s)
             s->family = (Family)family;
             return NULL;
         }
+    if (strchr(name, '='))
+        return arena_format(arena,
+                            "no family stands before the keys: write row:%s, or another of %s",
+                            name, suggest_name(arena, "", family_names, FAMILIES, FAMILIES));
     return arena_format(arena, "there is no family '%s' (%s)", name,
                         suggest_name(arena, name, family_names, FAMILIES, FAMILIES));
 }

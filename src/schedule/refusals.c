@@ -318,6 +318,14 @@ static const char *sum_over_rows(const Scheduler *s)
     return arena_format(s->arena, "a sum over rows (sum%s)", axes_text(s->arena, s->g, s->a->rows));
 }
 
+/* "this graph", and its columns where others would do as well. */
+static const char *graph_as_planned(const Scheduler *s)
+{
+    if (!s->a->other && s->a->choice == COLUMNS_REDUCED) return "this graph";
+    return arena_format(s->arena, "with the columns %s this graph",
+                        axes_text(s->arena, s->g, s->a->columns));
+}
+
 /* Why a graph's rows did not become the family that was asked for. */
 static const char *missing_family(Scheduler *s)
 {
@@ -339,11 +347,12 @@ static const char *missing_family(Scheduler *s)
         : s->forced.family == FAMILY_GRID_STRIDE || s->forced.family == FAMILY_COLUMN
             ? (over ? NULL : sum_over_rows(s))
             : NULL;
+    const char *graph = graph_as_planned(s);
     if (needed)
-        return arena_format(s->arena, "%s needs %s; this graph has none",
-                            family_name(s->forced.family), needed);
-    return arena_format(s->arena, "%s is for %s; this graph has %s", family_name(s->forced.family),
-                        family_use(s->forced.family),
+        return arena_format(s->arena, "%s needs %s; %s has none", family_name(s->forced.family),
+                            needed, graph);
+    return arena_format(s->arena, "%s is for %s; %s has %s", family_name(s->forced.family),
+                        family_use(s->forced.family), graph,
                         inside && whole ? "a reduction over everything, beside those inside rows"
                         : over && s->forced.family == FAMILY_GRID_STRIDE
                             ? "sums over rows that need a kernel of their own"

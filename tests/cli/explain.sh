@@ -124,5 +124,12 @@ expect 0 'per_sm=[0-9]*\.\.[0-9]' explain residual.fuse --arch h100 --schedule r
 tests=$((tests + 1))
 sed -n '/^candidates/,/^refused/p' stdout | grep -E '[a-z-]+:exact=1' | grep -qvE 'row:exact=1.*cluster=2' && fail 'a candidate that --schedule excludes'
 expect 2 'grid-stride needs a sum over rows (sum\[M\]); this graph has none' explain residual.fuse --arch h100 --schedule grid-stride
+# ... and names the columns where a graph may have others, and the meaning of a key whose values are words
+expect 2 'grid-stride needs a sum over rows (sum\[C\]); with the columns \[B, S\] this graph has none' \
+    explain "$root"/examples/batchnorm.fuse S=49 --arch h100 --schedule grid-stride
+expect 2 'columns: .C. is not one of: registers shared memory (where the column vectors' \
+    explain residual.fuse --arch h100 --schedule row:columns=C
+expect 2 'axes: .C. is not one of: reduced last split wider (which axes are a row.s columns: ' \
+    explain residual.fuse --arch h100 --schedule row:axes=C
 
 finish

@@ -42,10 +42,14 @@ expect 2 'negative' one.fuse M=-1
 expect 2 'without spaces' run one.fuse M = 64
 expect 2 "'foo' is not a number for scalar eps" run one.fuse --set eps=foo
 expect 2 'no family' run one.fuse --schedule nothing --device cpu
+expect 2 'no family stands before the keys: write row:threads=64,rows=2, or another of pointwise, row, ' one.fuse --schedule threads=64,rows=2
 [ -z "$(tail -c 1 stderr)" ] || fail 'a message ends without the end of its line'
 expect 2 'cannot have 123456789012345678901234567890 elements' one.fuse M=123456789012345678901234567890
 expect 2 'size' one.fuse M=2x
 expect 2 'axis N is given twice' one.fuse N=4 N=5
+grep -q 'for another size run fusec again' stderr || fail 'several sizes of an axis: it is not told that a run has one'
+expect 2 "'4,5' is not a size for axis N" one.fuse N=4,5
+grep -q 'for another size run fusec again' stderr || fail 'a list of sizes: it is not told that a run has one'
 expect 2 'axis N is given twice' run one.fuse N=4 M=2 N=4
 expect 2 'no graph' one.fuse --graph tow
 expect 2 'no output' one.fuse --outputs y,t
