@@ -251,7 +251,7 @@ DEVICE void online_move(Online r, float largest)
     r.sum *= exp_flush(online_base(r.largest) - online_base(largest));
     r.largest = largest;
 }
-// a row of nothing but -infinity has no sum
+// makes the sum NaN where the largest is infinite, else adds 0
 DEVICE void online_end(float largest, float &sum) { sum += largest - largest; }
 template <int lanes> DEVICE void lane_reduce(Online r)
 {
