@@ -31,6 +31,8 @@ class Programs(unittest.TestCase):
     def test_declarations(self):
         program = fusec.Program(ROWS)
         self.assertEqual(program.graphs, ("rows",))
+        self.assertEqual(repr(program), "<fusec.Program <memory>: rows>")
+        self.assertIn("examples/rmsnorm.fuse: rmsnorm>", repr(fusec.Program.open(ROOT / "examples/rmsnorm.fuse")))
         graph = program.graph()
         self.assertEqual([axis.name for axis in graph.axes], ["M", "N"])
         self.assertIsNone(graph.axes[0].size)
@@ -148,6 +150,7 @@ class Errors(unittest.TestCase):
         program, x = fusec.Program(ROWS), random(3, 8)
         self.refused(r"<memory>:1:\d+: error:", lambda: fusec.Program("graph g[N](x : f32[N]) -> (y : f32[N]) { y = z }"))
         self.refused("No such file", lambda: fusec.Program.open("/nowhere.fuse"))
+        self.refused("is a path and no program: Program.open", lambda: fusec.Program("examples/rmsnorm.fuse"))
         self.refused("no UTF-8", lambda: fusec.Program.open(sys.executable))
         self.refused("x is missing", lambda: program())
         self.refused("takes 1 tensors", lambda: program(x, x))

@@ -169,6 +169,8 @@ class Program:
 
     def __init__(self, text: str, name: str | None = None, *, imports: bool = False) -> None:
         self._handle, self.text, self.name, self._imports = c_void_p(), text, name, imports
+        if text.endswith(".fuse") and len(text.split()) == 1:
+            raise Error(f"{text} is a path and no program: Program.open(path) reads a file")
         options = ParseOptions(struct_size=ctypes.sizeof(ParseOptions))
         if imports:
             options.import_function = ctypes.cast(library.c.fusec_import_file, c_void_p)
@@ -194,6 +196,9 @@ class Program:
         """The same program with other dtypes. {"bf16": "f16"} replaces a dtype everywhere, {"gamma": "f32"} changes
         the dtype of one tensor or scalar."""
         return Program(retype(self.text, dtypes), self.name, imports=self._imports) if dtypes else self
+
+    def __repr__(self) -> str:
+        return f"<fusec.Program {self.name or '<memory>'}: {', '.join(self.graphs) or 'no graphs'}>"
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None) is not None and library is not None:
