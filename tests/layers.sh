@@ -4,6 +4,8 @@
 # includes runtime/, and runtime/ includes nothing of the command line.
 #
 # The schedule stage compares no length of a row with a number: lengths are rows of a target's table alone.
+#
+# docs/hacking.md names each file of the schedule and of the printer.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -45,6 +47,11 @@ END {
     if (!bad) print "-- layers: " files " includes follow the flow"
     exit bad
 }' $(find src runtime -name '*.[ch]' | sort)
+
+# docs/hacking.md has tables of the files of the two largest stages.
+for file in src/schedule/*.c src/codegen/*.c; do
+    grep -q "\`${file##*/}\`" docs/hacking.md || { echo "layers: docs/hacking.md does not name $file"; exit 1; }
+done
 
 # lengths FILE...: the comparisons of a length with a number above 64, a constant or an expression of them, and such numbers
 # that are divided by a length. A length is what counts columns, their bytes or vectors, and a variable that was made of one.
