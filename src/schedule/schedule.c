@@ -461,11 +461,28 @@ Plan *try_schedule(Arena *arena, const Analysis *a, const Target *target, const 
     return !plan || (other && other->time < plan->time * CLEARLY) ? other : plan;
 }
 
+/* "axes: this graph's columns can be reduced [B, S] or last [S]" */
+static const char *list_columns(Arena *arena, const Analysis *a)
+{
+    Text *text = text_new(arena);
+    const Graph *g = a->graph;
+    text_print(text, "axes: this graph's columns can be");
+    for (const Analysis *one = a; one; one = one->other)
+        text_print(text, "%s %s %s",
+                   one == a     ? ""
+                   : one->other ? ","
+                                : " or",
+                   key_value(arena, KEY_axes, (int)one->choice + 1),
+                   axes_text(arena, g, one->columns));
+    return text_string(text);
+}
+
 Plan *schedule(Arena *arena, Diagnostics *d, const Analysis *a, const Target *target,
                const char *forced, bool *refused)
 {
     const char *problem;
     Plan *plan = try_schedule(arena, a, target, forced, &problem);
+    if (!plan && problem == OTHER_AXES) problem = list_columns(arena, a);
     if (!plan) {
         *refused = true;
         Span at = a->graph->span;
