@@ -501,6 +501,7 @@ else
         echo "$tool examples/rmsnorm_bwd.fuse 2000 1536"
         echo "$tool examples/layernorm_bwd.fuse 34 131072 --schedule grid-stride:threads=512,cluster=8"
         echo "$tool examples/layernorm.fuse 7 16648 --schedule row:cluster=32"    # read again by groups
+        echo "$tool examples/batchnorm.fuse 8 98 --schedule pointwise:exact=1,threads=256,axes=wider+row:exact=1,threads=512,cluster=2,reads=2,per_sm=2,axes=wider"
         # a ring filled by blocks; as many rows for each team, since racecheck takes those that have passed
         # unequal numbers of their own barriers for unordered by the next barrier of all
         for columns in 1018 1031 7001; do
