@@ -2,6 +2,7 @@
  * bench`. */
 #include "explain/explain.h"
 #include "explain/walk.h"
+#include "schedule/keys.h"
 
 #include <string.h>
 
@@ -26,8 +27,12 @@ static void explain_sizes(Text *out, const Plan *plan)
     for (int i = 0; i < g->axis_count; i++)
         text_print(out, ", %s = %lld", g->axes[i].name, (long long)a->sizes.of[i]);
     text_print(out, "\n");
-    line(out, "axes: rows %s; columns %s", names_text(out->arena, g, a->rows),
-         names_text(out->arena, g, a->columns));
+    const char *choice = a->choice
+                             ? arena_format(out->arena, " (axes=%s)",
+                                            key_value(out->arena, KEY_axes, (int)a->choice + 1))
+                             : "";
+    line(out, "axes: rows %s; columns %s%s", names_text(out->arena, g, a->rows),
+         names_text(out->arena, g, a->columns), choice);
 }
 
 /* The width of a column that has room for a name, as long as the name is not out of proportion. */
@@ -449,7 +454,7 @@ static void explain_speed(Text *out, const Plan *plan)
     Estimate e = estimate_speed(plan);
     explain_target(out, &plan->target);
     if (e.unknown)
-        line(out, "model: no estimate for this plan: %s", e.unknown);
+        line(out, "model: ranks such plans, and gives no speed: %s", e.unknown);
     else
         line(out, "model: about %.0f GB/s with many rows%s, where memory moves %.0f; bound by %s",
              rounded_gbps(e.gbps),

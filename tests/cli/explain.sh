@@ -13,7 +13,7 @@ also '^not listed: [0-9]* that the model expects to be slower'
 also '^refused: 1 family'
 also '^  pointwise: pointwise is for graphs without reductions; this graph has reductions inside rows'
 [ "$(grep -c '^  .*:exact=1,' stdout)" = 40 ] || fail 'explain --candidates does not list 40'
-expect 0 'model: no estimate for this plan: it has sums that keep row axes' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
+expect 0 'model: ranks such plans, and gives no speed: it has sums that keep row axes' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
 expect 0 'kernels also write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
 expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
 expect 0 '"schedule": "pointwise", "reason": "pointwise is for graphs' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --json
@@ -88,7 +88,7 @@ expect 0 'between them the row stays in registers' explain "$root"/examples/grou
 channels=("$root"/examples/layernorm_channels.fuse --arch sm_90a --schedule row:threads=32,rows=8,lanes=8,vec=4)
 expect 0 'rows B, S, columns C; 8 x 4 rows at a time, 32 threads a row, 6 columns of 4 neighbouring rows a thread' explain "${channels[@]}"
 also 'neighbours in memory along S: a warp has 16 of them, whose columns 4 warps share'
-also '^model: no estimate for this plan: its rows are neighbours in memory$'
+also '^model: ranks such plans, and gives no speed: its rows are neighbours in memory$'
 cat >nchw.fuse <<'END'
 import "std"
 graph nchw[B = 8, C = 21, H = 64, W = 64](x : bf16[B, C, H, W], mask : u8[B, C]) -> (y : bf16[B, C, H, W]) {
