@@ -107,14 +107,15 @@ static void append(Arena *arena, Alternatives *list, const Alternatives *more)
     for (int i = 0; i < more->count; i++) *list_push(arena, list) = more->data[i];
 }
 
-/* The plans of other columns than a plan has; `first`: what its graph's columns may be. */
+/* The plans of other columns than a plan has, which compile in no size that it leaves to launches;
+ * `first`: what its graph's columns may be. */
 static void add_other_columns(Arena *arena, const Analysis *first, const Plan *plan,
                               Alternatives *list)
 {
     for (const Analysis *a = first; a; a = a->other) {
-        const Plan *other = a->choice != plan->analysis->choice && !a->part_count
-                                ? plan_columns(arena, a, &plan->target)
-                                : NULL;
+        const bool fits = a->choice != plan->analysis->choice && !a->part_count &&
+                          axes_within(a->fixed, plan->analysis->fixed);
+        const Plan *other = fits ? plan_columns(arena, a, &plan->target) : NULL;
         if (other)
             *list_push(arena, list) = (Alternative){.schedule = complete_schedule(arena, other)};
     }

@@ -72,7 +72,8 @@ typedef LIST(Alternative) Alternatives;
  * and some of the others, evenly. */
 Alternatives list_alternatives(Arena *arena, const Plan *plan);
 Alternatives list_candidates(Arena *arena, const Plan *plan, int most);
-/* The plans whose rows have other columns, of those that `first` and its others say; then some of
+/* The plans whose rows have other columns, of those that `first` and its others say, and that compile
+ * in no size which the plan leaves to launches; then some of
  * each other kernel that walks rows, and the main kernel's as above. `left_out` gets how many more
  * there are. */
 Alternatives list_all_candidates(Arena *arena, const Analysis *first, const Plan *plan, int most,
