@@ -129,8 +129,8 @@ tests/golden/group_sums.fuse B=2 T=1100 C=24 --schedule column:exact=1,threads=4
 tests/golden/group_sums.fuse B=9 T=1100 C=136 --sms 1 --schedule column:exact=1,threads=4,rows=8,stages=1,ctas=18,per_sm=16,live=16,part=64
 tests/cases/moments_by_group.fuse B=9 T=1100 C=136 --sms 1 --outputs v --schedule column:exact=1,threads=4,rows=8,stages=1,ctas=18,per_sm=16,axes=last,live=16,part=64
 tests/cases/odd_images.fuse
-tests/cases/odd_images.fuse B=40 S=131 --sms 1
-tests/cases/odd_pixels.fuse
+tests/cases/odd_images.fuse B=40 S=131 --sms 1 --schedule row:threads=64,axes=last
+tests/cases/odd_pixels.fuse --schedule grid-stride:threads=4,rows=32,lanes=2
 tests/cases/odd_pixels.fuse B=1 S=64
 examples/adaln_bwd.fuse B=18 T=1100 C=17 --schedule grid-stride:exact=1,threads=8,rows=8,ctas=18,live=32,part=64,open=1
 examples/adaln_bwd.fuse B=17 T=1100 C=17 --schedule grid-stride:exact=1,threads=8,rows=8,ctas=17,live=32,part=64,open=1
