@@ -249,6 +249,7 @@ static void make_arrays(Emitter *e)
     e->users = NEW_ARRAY(e->arena, int, count);
     e->serves = NEW_ARRAY(e->arena, bool, count);
     e->breaks = NEW_ARRAY(e->arena, bool, count);
+    e->centred = NEW_ARRAY(e->arena, bool, count);
     e->repeated = find_repeated(e->arena, e->g);
     e->bits = NEW_ARRAY(e->arena, int, count);
 }
@@ -298,6 +299,7 @@ static void print_kernel(Emitter *e)
 {
     name_all(e);
     count_users(e);
+    find_centred(e);
     break_lines(e);
     emit_comment(e);
     if (e->k->clears >= 0)

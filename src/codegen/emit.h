@@ -107,6 +107,7 @@ typedef struct {
     int *users;     /* how many times this kernel mentions it */
     bool *local;    /* a variable of its name is in scope */
     bool *serves;   /* a row's value that is computed once for all elements which use it */
+    bool *centred;  /* of a mean of x: the kernel computes x - mean */
     bool *repeated; /* it must have the same bits wherever it is computed: graph/extremes.c */
     bool *breaks;   /* it would make a line too long, and gets one of its own */
     int *bits;      /* magnitude_bits() of codegen/expr.c, of the first bits_known nodes */
@@ -312,6 +313,7 @@ void emit_row_values(Emitter *e, int phase, bool rows);
 void emit_row_accumulators(Emitter *e, int phase);
 void emit_row_stores(Emitter *e, int phase);
 /* Reductions that are computed together with another: schedule/online.c. */
+void find_centred(Emitter *e); /* once users are counted: see Emitter.centred */
 const InnerReduction *paired_sum(const Emitter *e, Node partner);          /* NULL: none */
 const char *reduce_call(Emitter *e, Node reduction, const char *variable); /* sum_of(c1) */
 /* Of x - mean: what is subtracted beside the mean, or NULL; the one row value that it is multiplied

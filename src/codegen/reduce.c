@@ -238,11 +238,12 @@ static bool is_centred(const Emitter *e, Node n, Node mean)
            info->args[0].id == arg(e->g, mean, 0).id && !e->repeated[n.id];
 }
 
-static bool computes_centred(const Emitter *e, Node mean)
+void find_centred(Emitter *e)
 {
-    for (int i = 1; i < e->g->nodes.count; i++)
-        if (e->users[i] > 0 && is_centred(e, (Node){(uint32_t)i}, mean)) return true;
-    return false;
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        const Node n = {(uint32_t)i}, mean = arg(e->g, n, 1);
+        if (e->users[i] > 0 && mean.id && is_centred(e, n, mean)) e->centred[mean.id] = true;
+    }
 }
 
 const char *mean_rest(const Emitter *e, Node n)
@@ -283,7 +284,7 @@ const char *scaled_text(Emitter *e, Node centred, Node by)
 static void emit_moments_end(Emitter *e, Node mean)
 {
     Node rest = inner_of(e->k, mean)->rest;
-    bool centred = rest.id || computes_centred(e, mean);
+    bool centred = rest.id || e->centred[mean.id];
     if (rest.id) e->rests[mean.id] = node_name(e, rest);
     if (centred && !e->rests[mean.id]) e->rests[mean.id] = name_after(e, mean, "_rest");
     const char *of = subscript(e, mean), *rest_name = e->rests[mean.id];

@@ -10,8 +10,6 @@
  *                          rows themselves */
 #include "schedule/internal.h"
 
-typedef LIST(Node) NodeList;
-
 /* What a value is made of, by its id: no sums; at last those that end with the one of this id;
  * others. */
 static const uint32_t NO_SUMS = 0, MIXED = UINT32_MAX;
@@ -26,13 +24,21 @@ bool end_together(const Scheduler *s, Node a, Node b)
            one->axes == other->axes && alike;
 }
 
-/* The first of those that end together with a sum. `firsts`: one of each that are known so far. */
-static uint32_t find_first(const Scheduler *s, NodeList *firsts, Node n)
+/* One of each that end together, as far as they are known. A program may have as many as it has
+ * reductions, but few on a level. */
+typedef struct {
+    uint32_t *newest; /* by level; 0: none */
+    uint32_t *older;  /* by node id, on the same level */
+} Firsts;
+
+/* The first of those that end together with a sum. */
+static uint32_t find_first(const Scheduler *s, const Firsts *firsts, Node n)
 {
-    for (int i = 0; i < firsts->count; i++)
-        if (end_together(s, firsts->data[i], n)) return firsts->data[i].id;
-    *list_push(s->arena, firsts) = n;
-    return n.id;
+    uint32_t *newest = &firsts->newest[s->home[n.id]];
+    for (uint32_t id = *newest; id; id = firsts->older[id])
+        if (end_together(s, (Node){id}, n)) return id;
+    firsts->older[n.id] = *newest;
+    return *newest = n.id;
 }
 
 /* Where sums of two kernels meet, the later one goes on. */
@@ -50,7 +56,8 @@ static uint32_t *find_sums(const Scheduler *s, bool in_rows)
 {
     const Graph *g = s->g;
     uint32_t *of = NEW_ARRAY(s->arena, uint32_t, g->nodes.count);
-    NodeList firsts = {0};
+    const Firsts firsts = {NEW_ARRAY(s->arena, uint32_t, g->nodes.count + 1),
+                           NEW_ARRAY(s->arena, uint32_t, g->nodes.count)};
     for (int i = 1; i < g->nodes.count; i++) {
         const Node n = {(uint32_t)i};
         if (!s->live[i]) continue;
