@@ -155,6 +155,14 @@ tests/cases/three_phases.fuse M=9 N=16640 --sms 32 --schedule warp-specialized:c
 tests/cases/wide_group.fuse M=12 N=32777 --sms 64 --schedule warp-specialized:cluster=64,threads=64
 tests/long/three_reads.fuse M=9 N=16640 --sms 32 --schedule row:cluster=32,threads=64,ctas=32
 tests/long/flat.fuse N=16648 --sms 32 --schedule row:cluster=32,threads=64
+examples/batchnorm.fuse B=9 C=8 S=48 --sms 2 --schedule pointwise:exact=1,threads=32,axes=last+row:exact=1,threads=64,cluster=4,reads=2,axes=last
+examples/batchnorm_bwd.fuse B=9 C=8 S=49 --sms 2 --schedule pointwise:exact=1,threads=32,axes=wider+row:exact=1,threads=64,cluster=4,reads=2,axes=wider
+examples/batchnorm_bwd.fuse B=9 C=8 S=49 --sms 2 --stride x=800,100,1 --stride dx=800,100,1 --schedule pointwise:exact=1,threads=32,axes=wider+row:exact=1,threads=64,cluster=4,reads=2,axes=wider
+tests/cases/wide_taps.fuse --sms 2
+tests/cases/groups_behind.fuse --sms 2
+tests/cases/groups_behind.fuse --sms 2 --stride x=2000,6,1
+tests/cases/groups_behind.fuse Q=40 --sms 1 --stride w=2000,6,1
+tests/cases/groups_behind.fuse K=257 M=1100 --sms 2 --schedule row:reads=2
 END
 }
 
