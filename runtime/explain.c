@@ -23,7 +23,7 @@ static void explain(Text *out, const fusec_plan *plan, bool json)
     const Origin origin = {name_plan(out->arena, schedule),
                            plan->schedule    ? "as the caller or the tuning file asks"
                            : schedule->tuned ? "from the table, measured by `fusec tune --table`"
-                                             : "the cost model's fastest"};
+                                             : "the cost model's choice"};
     (json ? explain_json : explain_words)(out, schedule, usage, origin, false);
 }
 

@@ -244,7 +244,7 @@ static void count_changes(bool with_table, int changes[2])
 /* Tiles: whether all are full, which follows from the length and the threads. */
 START_TEST(near_lengths_have_the_same_shape)
 {
-    enum { MOST_CHANGES = 150, MOST_WITHOUT_TILES = 80 };
+    static const int most[] = {20, 40}; /* without the table, and with it */
     ck_assert_int_eq(length_at(LENGTHS - 1), MOST_COLUMNS);
     choose_program("examples/layernorm.fuse");
     for (int table = 0; table < 2; table++) {
@@ -254,8 +254,7 @@ START_TEST(near_lengths_have_the_same_shape)
         printf("choice: with%s the table the shape of layer norm changes %d times over %d lengths, "
                "but for tiles %d times\n",
                table ? "" : "out", all, LENGTHS, without_tiles);
-        ck_assert_int_le(all, MOST_CHANGES);
-        ck_assert_int_le(without_tiles, MOST_WITHOUT_TILES);
+        ck_assert_int_le(without_tiles, most[table]);
     }
 }
 END_TEST

@@ -56,7 +56,7 @@ static Origin find_origin(const Program *p, const Compilation *c)
         return (Origin){
             named, arena_format(o->arena, "from the table of %s, measured by `fusec tune --table`",
                                 c->plan->target.gpu)};
-    return (Origin){named, "the cost model's fastest"};
+    return (Origin){named, "the cost model's choice"};
 }
 
 int command_explain(Options *o)

@@ -1,11 +1,12 @@
-/* schedule/choose.c: the schedule of a kernel: the simplest of those that are about as fast as
- * the model's fastest. Proposals come from the simplest on, so lengths near each other have the
- * same. */
+/* schedule/choose.c: the schedule of a kernel. Of those that are about as fast as the model's fastest
+ * the simplest kind is taken, so that lengths near each other have the same kind; of that kind the
+ * fastest. */
 #include "schedule/internal.h"
 
+#include <math.h>
 #include <string.h>
 
-static const double RESOLUTION = 0.995; /* what the model cannot tell apart */
+static const double NEAR = 0.985;    /* what the model cannot tell apart */
 static const bool TUNE_ONLY = false; /* whether it chooses what gained nothing where it was timed */
 
 typedef struct {
@@ -19,12 +20,36 @@ typedef struct {
     double least;
 } Choice;
 
+/* Kinds of kernels by what a reader has to follow, and by what else they ask of the GPU. Below 0: `a`
+ * is simpler. */
+static int compare_kinds(const Schedule *a, const Schedule *b)
+{
+    const int ring_a = a->stages > 1 || a->reuse, ring_b = b->stages > 1 || b->reuse;
+    const int steps[] = {a->reads - b->reads, a->cluster - b->cluster, a->groups - b->groups,
+                         a->lag - b->lag,     a->refill - b->refill,   a->bulk - b->bulk,
+                         ring_a - ring_b,     b->reuse - a->reuse,     a->stages - b->stages};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (steps[i]) return steps[i];
+    return 0;
+}
+
 static void consider(void *data, const Kernel *k, const Schedule *schedule)
 {
     Choice *c = data;
     const double time = kernel_time(c->s, k);
     if (!c->near.count || time < c->least) c->least = time;
-    if (time * RESOLUTION <= c->least) *list_push(c->s->arena, &c->near) = (Near){*schedule, time};
+    if (time * NEAR <= c->least) *list_push(c->s->arena, &c->near) = (Near){*schedule, time};
+}
+
+static const Schedule *simplest(const Choice *c)
+{
+    const Near *found = NULL;
+    for (const Near *n = c->near.data; n < c->near.data + c->near.count; n++) {
+        if (n->time * NEAR > c->least) continue;
+        const int order = found ? compare_kinds(&n->schedule, &found->schedule) : -1;
+        if (order < 0 || (order == 0 && n->time < found->time)) found = n;
+    }
+    return &found->schedule;
 }
 
 /* As a complete schedule says, however the graph was cut; else the kernel stays as it is. */
@@ -45,7 +70,6 @@ static bool fit_copy(Scheduler *s, Kernel *k)
 static bool choose_best(Scheduler *s, Kernel *k)
 {
     Choice c = {.s = s};
-    const Near *near;
     const Schedule asked = s->forced;
     s->problem = NULL;
     propose(s, k, TUNE_ONLY, consider, &c);
@@ -53,8 +77,7 @@ static bool choose_best(Scheduler *s, Kernel *k)
         if (!s->problem) s->problem = "no schedule fits the GPU";
         return false;
     }
-    for (near = c.near.data; near->time * RESOLUTION > c.least;) near++;
-    s->forced = near->schedule;
+    s->forced = *simplest(&c);
     const bool fits = fit_copy(s, k);
     s->forced = asked;
     s->problem = NULL;

@@ -412,6 +412,6 @@ const char *bound_name(Bound bound)
 
 int64_t ring_bytes(const Target *target)
 {
-    enum { TIMES = 4 };
+    enum { TIMES = 2 };
     return (int64_t)(TIMES * target->latency * target->memory_rate);
 }

@@ -26,7 +26,7 @@ terminal none "$fusec run one.fuse --device sim | cat"
 terminal none "$fusec run one.fuse --device sim 2>stderr.out"
 terminal none "$fusec run one.fuse --device cpu"
 if first_build; then
-    slow='' terminal 'simulating \[##* *\] *[0-9]*%' "$fusec run $root/examples/layernorm_bwd.fuse M=2400 N=4096 --outputs dx --device sim"
+    slow='' terminal 'simulating \[##* *\] *[0-9]*%' "$fusec run $root/examples/layernorm_bwd.fuse M=6000 N=4096 --outputs dx --device sim"
 fi
 
 finish

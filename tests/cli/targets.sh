@@ -41,17 +41,17 @@ expect 0 '^schedule: row:threads=128,stages=3.* (from the table of lab_gpu, meas
 expect 0 'from the table of lab_gpu' explain "${norm[@]}" --arch lab_gpu --json
 for other in '--arch lab_gpu N=5008' '--arch lab_gpu N=4100' '--arch sm_80'; do    # other columns, another vector, another GPU
     # shellcheck disable=SC2086
-    expect 0 'the cost model.s fastest)$' explain "${norm[0]}" $other
+    expect 0 'the cost model.s choice)$' explain "${norm[0]}" $other
 done
 expect 0 '^schedule: row.* (as --schedule asks)$' explain "${norm[@]}" --arch lab_gpu --schedule row
 grep -q 'stages=3' stdout && fail 'a table decides in spite of --schedule'
 echo '2>2|2+2|mean*mean|0 bf16 8 4096..4096 row:exact=1,threads=32,lag=1 4.0' >gpus/lab_gpu.tuned
-expect 0 '^schedule: .* (the cost model.s fastest)$' explain "${norm[@]}" --arch lab_gpu
+expect 0 '^schedule: .* (the cost model.s choice)$' explain "${norm[@]}" --arch lab_gpu
 also '^rejected: row:exact=1,threads=32,lag=1: a row of the table of lab_gpu: lag: only for rows in a ring'
 while read -r why; do
     read -r row
     printf '\n%s\n' "$row" >gpus/lab_gpu.tuned
-    expect 0 'the cost model.s fastest)$' explain "${norm[@]}" --arch lab_gpu
+    expect 0 'the cost model.s choice)$' explain "${norm[@]}" --arch lab_gpu
     grep -q "lab_gpu.tuned, line 2 is not a row of a table: $why" stderr || fail "FUSEC_TARGETS: nothing is said of the row $row"
 done <<'END'
 it needs CLASS DTYPE VECTOR FROM..TO SCHEDULE GAIN
@@ -66,7 +66,7 @@ a row of a table gives the schedule of one kernel
 2>2|2+2|mean*mean|0 bf16 8 4000..5000 row:exact=1,threads=128+row:exact=1,threads=64 4
 END
 mv gpus/lab_gpu.tuned gpus/other.tuned
-expect 0 'the cost model.s fastest)$' explain "${norm[@]}" --arch lab_gpu
+expect 0 'the cost model.s choice)$' explain "${norm[@]}" --arch lab_gpu
 grep -q 'other.tuned: there is no GPU other' stderr || fail 'FUSEC_TARGETS: a table of no GPU'
 rm gpus/other.tuned
 FUSEC_TARGETS=gpus expect 0 '__global__' one.fuse --arch sm_80

@@ -6,13 +6,13 @@
 //   max_1_partial = max[M, N](abs(x)), over the rows of this CTA
 //
 // launch         1 of 3; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 4), 1056), 1)
+// grid           (min(ceil(M / 8), 1056), 1)
 // block          128 threads
-// shared memory  16384 bytes, dynamic
+// shared memory  8192 bytes, dynamic
 // registers      at most 64 a thread, for 8 CTAs an SM
-// rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...; its sums over
+// rows           a CTA walks 8 at a time, from blockIdx.x * 8, + gridDim.x * 8, ...; its sums over
 //                rows stay in registers
-// columns        32 threads a row, each with 2 tiles of 8 adjacent columns, 256 apart
+// columns        16 threads a row, each with 4 tiles of 8 adjacent columns, 128 apart
 // arguments      x_M: stride, in elements
 // workspace      max_1_partial: f32[1] for each CTA of amax
 extern "C" __global__ __launch_bounds__(128, 8)
@@ -21,19 +21,19 @@ void amax(
     float *__restrict__ max_1_partial,
     long long M) {
     constexpr int N = 512;
-    constexpr int threads_per_row = 32, teams = 4, threads = threads_per_row * teams;
-    constexpr int vec = 8, tiles = 2, step = threads_per_row * vec;
+    constexpr int threads_per_row = 16, teams = 8, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 4, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
-    const int lane = threadIdx.x % threads_per_row;
-    const int first_column = lane * vec;
+    const int thread_in_row = threadIdx.x % threads_per_row;
+    const int first_column = thread_in_row * vec;
 
     float column_max = -infinity();
-    const long long first_row = (long long)blockIdx.x * teams + team;
+    const long long first_row = (long long)blockIdx.x * teams;
     const long long row_step = (long long)gridDim.x * teams;
 
     // a row goes on to registers at once, and the next one to be copied takes its stage
-    constexpr int stages = 4;
+    constexpr int stages = 1;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
     };
@@ -45,23 +45,25 @@ void amax(
         }
         fetch_commit();
     };
-    int stage = 0;
-    for (int s = 0; s < stages; s++)
-        fetch(ring[s], first_row + row_step * s);
+    Stage &current = ring[0];
+    fetch(current, first_row + team);
     #pragma unroll 1
-    for (long long row = first_row; row < M; row += row_step) {
-        Stage &current = ring[stage];
-        stage = (stage + 1) % stages;
+    for (long long cta_row = first_row; cta_row < M; cta_row += row_step) {
         fetch_wait<stages - 1>();    // a thread reads what it has copied itself
+        // a team without a row reads the first team's, and stores nothing
+        const bool has_row = cta_row + team < M;
+        const long long row = has_row ? cta_row + team : cta_row;
         vector<bf16, vec> x_v[tiles];
         read_row(x_v, current.x);
-        fetch(current, row + row_step * stages);
+        fetch(current, cta_row + team + row_step * stages);
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float x_ = x_v[t][i];
-                column_max = max_nan(column_max, fabsf(x_));
+                if (has_row) {
+                    column_max = max_nan(column_max, fabsf(x_));
+                }
             }
         }
     }
@@ -89,7 +91,7 @@ void amax(
 // registers      at most 64 a thread
 // rows           the partials of amax, one from each CTA
 // columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 4), 1056)
+// arguments      partials: min(ceil(M / 8), 1056)
 // workspace      max_1_partial: f32[1] for each CTA of amax
 //                scale_value: f32[1]
 extern "C" __global__ __launch_bounds__(1024)

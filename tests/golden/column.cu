@@ -6,13 +6,13 @@
 //   db = sum[M](dy), over the rows of this CTA
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 16), 132), 1)
+// grid           (min(ceil(M / 32), 132), 1)
 // block          512 threads
 // shared memory  147456 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 // registers      at most 128 a thread
-// rows           a CTA walks 16 at a time, from blockIdx.x * 16, + gridDim.x * 16, ...; its sums
+// rows           a CTA walks 32 at a time, from blockIdx.x * 32, + gridDim.x * 32, ...; its sums
 //                over rows stay in registers
-// columns        32 threads a row, each with 3 tiles of 8 adjacent columns, 256 apart
+// columns        16 threads a row, each with 6 tiles of 8 adjacent columns, 128 apart
 // arguments      dy_M: stride, in elements
 // workspace      db_partial: f32[N] for each CTA of bias_grad
 extern "C" __global__ __launch_bounds__(512, 1)
@@ -21,19 +21,19 @@ void bias_grad(
     float *__restrict__ db_partial,
     long long M) {
     constexpr int N = 768;
-    constexpr int threads_per_row = 32, teams = 16, threads = threads_per_row * teams;
-    constexpr int vec = 8, tiles = 3, step = threads_per_row * vec;
+    constexpr int threads_per_row = 16, teams = 32, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 6, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
-    const int lane = threadIdx.x % threads_per_row;
-    const int first_column = lane * vec;
+    const int thread_in_row = threadIdx.x % threads_per_row;
+    const int first_column = thread_in_row * vec;
 
     float db_sum[tiles][vec] = {};
-    const long long first_row = (long long)blockIdx.x * teams + team;
+    const long long first_row = (long long)blockIdx.x * teams;
     const long long row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 6;
+    constexpr int stages = 3;
     struct Stage {
         vector<bf16, vec> dy[tiles][threads];
     };
@@ -47,20 +47,25 @@ void bias_grad(
     };
     int stage = 1;    // passes before first_row only start copies: first_row's to stage 0, and so on
     #pragma unroll 1
-    for (long long row = first_row - row_step * (stages - 1); row < M; row += row_step) {
+    for (long long cta_row = first_row - row_step * (stages - 1); cta_row < M; cta_row += row_step) {
         const Stage &current = ring[stage];
-        fetch(ring[(stage + stages - 1) % stages], row + row_step * (stages - 1));
+        fetch(ring[(stage + stages - 1) % stages], cta_row + team + row_step * (stages - 1));
         stage = (stage + 1) % stages;
-        if (row < first_row)
+        if (cta_row < first_row)
             continue;
         fetch_wait<stages - 1>();    // a thread reads what it has copied itself
+        // a team without a row reads the first team's, and stores nothing
+        const bool has_row = cta_row + team < M;
+        const long long row = has_row ? cta_row + team : cta_row;
         #pragma unroll
         for (int t = 0; t < tiles; t++) {
-            const packed<bf16, vec> dy_v = current.dy[t][threadIdx.x];
+            const vector<bf16, vec> dy_v = current.dy[t][threadIdx.x];
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 const float dy_ = dy_v[i];
-                db_sum[t][i] += dy_;
+                if (has_row) {
+                    db_sum[t][i] += dy_;
+                }
             }
         }
     }
@@ -69,7 +74,7 @@ void bias_grad(
     let_next_kernel_start();
     // what the teams have summed meets where the ring was: all its copies have been waited for
     struct Sums {
-        alignas(16) float db_sum[teams][tiles * step];
+        alignas(16) float db_sum[threads / 32][tiles * step];
     };
     Sums &sums = *(Sums *)smem;
     __syncthreads();
@@ -89,7 +94,7 @@ void bias_grad(
 //                start early then crowd on the first free SMs
 // rows           the partials of bias_grad, one from each CTA
 // columns        up to 8 for each CTA; 32 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 16), 132)
+// arguments      partials: min(ceil(M / 32), 132)
 // workspace      db_partial: f32[N] for each CTA of bias_grad
 extern "C" __global__ __launch_bounds__(256)
 void bias_grad_finish(

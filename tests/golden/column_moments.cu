@@ -7,18 +7,18 @@
 //   mu_squares_partial = mean[M](x_centred * x_centred), over the rows of this CTA
 //
 // launch         1 of 3; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(ceil(M / 16), 528), 1)
-// block          256 threads
-// shared memory  32768 bytes, dynamic
-// registers      at most 64 a thread, for 4 CTAs an SM
-// rows           a CTA walks 16 at a time, from blockIdx.x * 16, + gridDim.x * 16, ...; its sums
+// grid           (min(ceil(M / 32), 264), 1)
+// block          512 threads
+// shared memory  49152 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 64 a thread, for 2 CTAs an SM
+// rows           a CTA walks 32 at a time, from blockIdx.x * 32, + gridDim.x * 32, ...; its sums
 //                over rows stay in registers
 // columns        16 threads a row, each with 8 adjacent columns, or none
 // arguments      x_M: stride, in elements
 // workspace      mu_partial: f32[C] for each CTA of column_moments
 //                mu_shift_partial: f32[C] for each CTA of column_moments
 //                mu_squares_partial: f32[C] for each CTA of column_moments
-extern "C" __global__ __launch_bounds__(256, 4)
+extern "C" __global__ __launch_bounds__(512, 2)
 void column_moments(
     const bf16 *__restrict__ x, long long x_M,
     float *__restrict__ mu_partial,
@@ -26,7 +26,7 @@ void column_moments(
     float *__restrict__ mu_squares_partial,
     long long M) {
     constexpr int C = 96;
-    constexpr int threads_per_row = 16, teams = 16, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 16, teams = 32, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
@@ -40,7 +40,7 @@ void column_moments(
     const long long row_step = (long long)gridDim.x * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 8;
+    constexpr int stages = 6;
     struct Stage {
         vector<bf16, vec> x[tiles][threads];
     };
@@ -105,21 +105,21 @@ void column_moments(
 //
 // launch         2 of 3; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (ceil(C / 8), 1)
-// block          1024 threads
+// block          512 threads
 // shared memory  115840 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 //                reserved only to keep a second CTA off the SM; 0 is correct too, but CTAs that
 //                start early then crowd on the first free SMs
-// registers      at most 64 a thread
+// registers      at most 128 a thread
 // rows           the partials of column_moments, one from each CTA
-// columns        up to 8 for each CTA; 128 threads a column, which take its partials in turn
-// arguments      partials: min(ceil(M / 16), 528)
+// columns        up to 8 for each CTA; 64 threads a column, which take its partials in turn
+// arguments      partials: min(ceil(M / 32), 264)
 // workspace      mu_partial: f32[C] for each CTA of column_moments
 //                mu_shift_partial: f32[C] for each CTA of column_moments
 //                mu_squares_partial: f32[C] for each CTA of column_moments
 //                mu_value: f32[C]
 //                mu_rest_value: f32[C]
 //                rsqrt_2_value: f32[C]
-extern "C" __global__ __launch_bounds__(1024)
+extern "C" __global__ __launch_bounds__(512)
 void column_moments_finish(
     const float *__restrict__ acc,
     const float *__restrict__ mu_partial,
@@ -133,7 +133,7 @@ void column_moments_finish(
     float eps,
     long long M,
     int partials) {
-    constexpr int C = 96, width = 8, slices = 128, batch = 5, teams = 16;
+    constexpr int C = 96, width = 8, slices = 64, batch = 5, teams = 32;
     const int slice = threadIdx.x / width, col = blockIdx.x * width + threadIdx.x % width;
     wait_for_previous_kernel();
 
@@ -152,7 +152,7 @@ void column_moments_finish(
                                  rows_of_part(M, teams, partials, p + t * slices), mu_shift_partial[item]);
                 }
     }
-    __shared__ float mu_scratch[4][32 * width];
+    __shared__ float mu_scratch[4][16 * width];
     slice_moments<width>(mu_scratch, moments_of(mu_sum, mu_squares, mu_seen, mu_shift));
     if (stores) {
         float mu_ = mu_sum / M;

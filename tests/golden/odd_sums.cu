@@ -9,7 +9,7 @@
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (min(ceil(M / 4), 264), 1)
 // block          512 threads
-// shared memory  87040 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// shared memory  52224 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 // registers      at most 64 a thread, for 2 CTAs an SM
 // rows           a CTA walks 4 at a time, from blockIdx.x * 4, + gridDim.x * 4, ...; its sums over
 //                rows stay in registers
@@ -40,7 +40,7 @@ void odd_sums(
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
     // rows begin anywhere in a line of memory: threads copy whole blocks of 16 bytes, for each other
-    constexpr int stages = 5;
+    constexpr int stages = 3;
     struct Stage {
         lines<bf16, tiles * step> x[teams];
         lines<bf16, tiles * step> dy[teams];

@@ -16,7 +16,7 @@
 // grid           (2 * min(M, 66), 1)
 // block          288 threads: 256 compute, one warp copies
 // cluster        2 CTAs, an attribute of the launch
-// shared memory  147456 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// shared memory  98304 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
 // registers      at most 224 a thread
 // rows           a cluster walks blockIdx.x / 2, + gridDim.x / 2, ...; its sums over rows stay in
 //                registers
@@ -55,7 +55,7 @@ void paced(
     const long long first_row = blockIdx.x / cluster, row_step = gridDim.x / cluster;
 
     // one warp copies rows into a ring of stages, the others compute
-    constexpr int stages = 6;
+    constexpr int stages = 4;
     struct Stage {
         alignas(128) bf16 x[slice];
         alignas(128) bf16 dy[slice];
