@@ -158,7 +158,7 @@ void adaln_bwd(
 //                min(ceil(T / 64), 132)
 // workspace      dshift_partial: f32[parts * min(B, 1056) * C]
 //                dscale_partial: f32[parts * min(B, 1056) * C]
-extern "C" __global__ __launch_bounds__(288)
+extern "C" __global__ __launch_bounds__(288, 1)
 void adaln_bwd_finish(
     const float *__restrict__ dshift_partial,
     const float *__restrict__ dscale_partial,
