@@ -57,10 +57,16 @@ def dense(x: Tensor) -> Tensor:
 
 def as_rows(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The normalized axes as one, behind at least one axis of rows."""
+    if len(shape) == 1 and x.dim() > 1 and x.size(-1) == shape[0]:    # nearly always
+        return dense(x)
     if tuple(x.shape[-len(shape):]) != tuple(shape):
         raise Error(f"a norm over {list(shape)} was given rows of {list(x.shape[-len(shape):])}", "INVALID_TENSOR")
     rows = dense(x) if len(shape) == 1 else x.flatten(-len(shape))
     return rows if rows.dim() > 1 else rows[None]
+
+
+def flat(weight: Tensor) -> Tensor:
+    return weight if weight.dim() == 1 else weight.flatten()
 
 
 # ---- norms ----
@@ -69,15 +75,14 @@ class LayerNorm(torch.nn.LayerNorm):
     """In place of torch.nn.LayerNorm. x : [..., *normalized_shape]; the result has its shape and dtype."""
 
     def forward(self, x: Tensor) -> Tensor:
-        rows = as_rows(x, self.normalized_shape)
-        if self.weight is None:
+        rows, weight, bias = as_rows(x, self.normalized_shape), self.weight, self.bias    # each attribute takes a search
+        if weight is None:
             return shipped("layernorm_plain", ("y",), x.dtype)(rows, eps=self.eps).view_as(x)
-        weight = self.weight.flatten()
-        if self.bias is None:
-            y = shipped("layernorm_weight", ("y",), x.dtype, weight.dtype, ("gamma",))(rows, weight, eps=self.eps)
+        if bias is None:
+            y = shipped("layernorm_weight", ("y",), x.dtype, weight.dtype, ("gamma",))(rows, flat(weight), eps=self.eps)
         else:
             y = shipped("layernorm", ("y",), x.dtype, weight.dtype, ("gamma", "beta"))(
-                rows, weight, self.bias.flatten(), eps=self.eps)
+                rows, flat(weight), flat(bias), eps=self.eps)
         return y.view(x.shape) if len(self.normalized_shape) > 1 or x.dim() == 1 else y
 
 
@@ -102,11 +107,10 @@ class RMSNorm(torch.nn.RMSNorm):
         return "rmsnorm_zero" if self.zero_centered else "rmsnorm"
 
     def forward(self, x: Tensor) -> Tensor:
-        rows = as_rows(x, self.normalized_shape)
-        if self.weight is None:
+        rows, weight = as_rows(x, self.normalized_shape), self.weight
+        if weight is None:
             return shipped("rmsnorm_plain", ("y",), x.dtype)(rows, eps=self.epsilon(x)).view_as(x)
-        y = shipped(self.graph(), ("y",), x.dtype, self.weight.dtype, ("gamma",))(
-            rows, self.weight.flatten(), eps=self.epsilon(x))
+        y = shipped(self.graph(), ("y",), x.dtype, weight.dtype, ("gamma",))(rows, flat(weight), eps=self.epsilon(x))
         return y.view(x.shape) if len(self.normalized_shape) > 1 or x.dim() == 1 else y
 
     def extra_repr(self) -> str:
@@ -119,9 +123,9 @@ def added(module: Any, graph: str, x: Tensor, residual: Tensor, bias: Tensor | N
     shape = module.normalized_shape
     name = f"add_{graph}" if bias is None else f"add_bias_{graph}"
     rows, rest = as_rows(x, shape), as_rows(residual, shape)
-    biases = [] if bias is None else [bias.flatten()]
+    biases = [] if bias is None else [flat(bias)]
     operator = shipped(name, ("h", "y"), x.dtype, weights[0].dtype, others + (("bias",) if biases else ()))
-    h, y = operator(rows, rest, *biases, *[w.flatten() for w in weights], eps=eps)
+    h, y = operator(rows, rest, *biases, *map(flat, weights), eps=eps)
     return h.view(x.shape), y.view(x.shape)
 
 
