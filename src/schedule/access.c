@@ -4,6 +4,17 @@
 
 #include <math.h>
 
+/* Bytes of the narrowest element that is read as vectors. Stores meet in L2, in whatever pieces they
+ * come. */
+static int narrowest_read(const Kernel *k)
+{
+    int bytes = 16;
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].access == ACCESS_VECTOR && dtype_info[k->loads[i].dtype].bytes < bytes)
+            bytes = dtype_info[k->loads[i].dtype].bytes;
+    return bytes;
+}
+
 /* How many times as many sectors are read as a warp's lanes need of a row, which begins anywhere in
  * one where rows are not whole sectors. */
 double wasted_sectors(const Scheduler *s, const Kernel *k)
@@ -18,7 +29,7 @@ double wasted_sectors(const Scheduler *s, const Kernel *k)
         const double run = (double)axes_size(&s->a->sizes, fastest) * narrowest(k);
         if (run > 0 && fmod(run, SECTOR) > 0) return 1 + SECTOR / run;
     }
-    int bytes = narrowest(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
+    int bytes = narrowest_read(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
     if (has_copy_warp(k) || has_bulk_rows(k) || passes_by_blocks(k) || is_copied_by_lines(k))
         return 1;
     const double run = lanes * k->vec * bytes; /* that a warp reads of a row at a time */
@@ -89,7 +100,7 @@ static double narrow_slowdown(const Kernel *k)
     enum { WHOLE = 64 };
     static const double NARROW = 0.3;
     const bool at_once = !k->inner_count && !k->accumulator_count && !is_streamed(k);
-    const double run = k->threads_per_row * k->vec * narrowest(k) * (at_once ? k->tiles : 1);
+    const double run = k->threads_per_row * k->vec * narrowest_read(k) * (at_once ? k->tiles : 1);
     return k->beside || run >= WHOLE ? 1 : pow(WHOLE / run, NARROW);
 }
 

@@ -156,6 +156,13 @@ static bool keeps_columns(const Kernel *k)
     return false;
 }
 
+static bool keeps_in_shared(const Kernel *k)
+{
+    for (int i = 0; i < k->load_count; i++)
+        if (k->loads[i].place == COLUMNS_IN_SHARED) return true;
+    return false;
+}
+
 /* Why a kernel's speed is not known; NULL: it is. */
 static const char *unknown_kernel(const Scheduler *s, const Kernel *k)
 {
@@ -219,7 +226,7 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
                        double times[BOUNDS])
 {
     static const double ALONE = 0.4, /* of a CTA without a cluster */
-        L1_RATE = 180;               /* GB/s of an SM */
+        L1_RATE = 180;               /* GB/s of an SM, of its shared memory too */
     const Target *t = s->target;
     const int rows = rows_at_once(k);
     const double ctas = at_once(s, k, part, sms, many);
@@ -242,7 +249,8 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
         starts;
     times[BOUND_BY_MESSAGES] =
         is_grouped(k) && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
-    if (plain && !keeps_columns(k)) times[BOUND_BY_L2] += part->shared / L1_RATE * slower;
+    if (plain && (keeps_in_shared(k) || !keeps_columns(k)))
+        times[BOUND_BY_L2] += part->shared / L1_RATE * slower;
     hide(s, k, times);
 }
 
