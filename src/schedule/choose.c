@@ -20,14 +20,17 @@ typedef struct {
     double least;
 } Choice;
 
-/* Kinds of kernels by what a reader has to follow, and by what else they ask of the GPU. Below 0: `a`
- * is simpler. */
+/* Kinds of kernels by what a reader has to follow, and by what else they ask of the GPU: rows or
+ * column vectors that later phases read again, CTAs that share a row, groups of warps, and so on.
+ * Below 0: `a` is simpler. */
 static int compare_kinds(const Schedule *a, const Schedule *b)
 {
-    const int ring_a = a->stages > 1 || a->reuse, ring_b = b->stages > 1 || b->reuse;
-    const int steps[] = {a->reads - b->reads, a->cluster - b->cluster, a->groups - b->groups,
-                         a->lag - b->lag,     a->refill - b->refill,   a->bulk - b->bulk,
-                         ring_a - ring_b,     b->reuse - a->reuse,     a->stages - b->stages};
+    const int ring_a = a->stages > 1 || a->reuse, ring_b = b->stages > 1 || b->reuse,
+              late_a = a->columns == 1 + IN_MEMORY, late_b = b->columns == 1 + IN_MEMORY;
+    const int steps[] = {a->reads - b->reads,   a->cluster - b->cluster, late_a - late_b,
+                         a->groups - b->groups, a->lag - b->lag,         a->refill - b->refill,
+                         a->bulk - b->bulk,     ring_a - ring_b,         b->reuse - a->reuse,
+                         a->stages - b->stages};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (steps[i]) return steps[i];
     return 0;

@@ -34,24 +34,15 @@ bool repeats_costly(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Of a CTA's row: f16 with a mean and its squares, several inputs with them, and what three phases
- * read. */
-bool rewidens_row(const Scheduler *s, const Kernel *k)
-{
-    enum { THREE = 3 };
-    if (!k->inner_count) return false;
-    return has_moments(s, k) ? reads_f16(k) || row_inputs(k) > 1 : k->phases >= THREE;
-}
-
-/* Of f16: column vectors that are read with the row anew at each use, else they are f32 in twice the
- * registers; rows only `once` where what follows takes many instructions. */
-void convert_f16(Kernel *k, bool once)
+/* Of f16, where what follows takes many instructions: rows once; column vectors that are read with
+ * the row anew at each use, else they are f32 in twice the registers. */
+void convert_once(Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++) {
         Load *load = &k->loads[i];
-        bool f16 = is_resident(load) && load->dtype == DTYPE_F16;
-        if (f16 && is_hoisted(load) && k->vec % 2 == 0) load->widening = WIDENED_ANEW;
-        if (f16 && !is_hoisted(load) && once) load->widening = WIDENED_ALIKE;
+        if (!is_resident(load) || load->dtype != DTYPE_F16) continue;
+        if (!is_hoisted(load)) load->widening = WIDENED_ALIKE;
+        if (is_hoisted(load) && k->vec % 2 == 0) load->widening = WIDENED_ANEW;
     }
 }
 

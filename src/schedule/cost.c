@@ -122,7 +122,7 @@ static bool is_still_cached(const Scheduler *s, const Kernel *k, const Part *par
 /* Column vectors that a later phase reads from memory, when it comes to them or a tile ahead. */
 static double late_time(const Scheduler *s, const Kernel *k)
 {
-    static const double AHEAD = 0.4;
+    static const double AHEAD = 0.5;
     double share = 0;
     for (int i = 0; i < k->load_count; i++) {
         const Load *load = &k->loads[i];

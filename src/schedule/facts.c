@@ -117,13 +117,6 @@ int vectors_of_run(const Kernel *k, int vec)
     return at_once > 1 ? at_once : 0;
 }
 
-bool reads_f16(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].access == ACCESS_VECTOR && k->loads[i].dtype == DTYPE_F16) return true;
-    return false;
-}
-
 bool has_one_stride(const Kernel *k)
 {
     const AxisSet columns = column_axes(k);

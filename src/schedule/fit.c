@@ -44,14 +44,7 @@ static bool stages_scalars(const Kernel *k)
     return false;
 }
 
-typedef enum {
-    CONVERT_NONE,
-    CONVERT_ROW,
-    CONVERT_HALVES,
-    CONVERT_F16,
-    CONVERT_ONCE,
-    CONVERT_BF16
-} Conversion;
+typedef enum { CONVERT_NONE, CONVERT_ROW, CONVERT_HALVES, CONVERT_ONCE, CONVERT_BF16 } Conversion;
 
 static void convert(Kernel *k, int conversion)
 {
@@ -59,8 +52,7 @@ static void convert(Kernel *k, int conversion)
     switch (conversion) {
     case CONVERT_ROW: rewiden(k, false); break;
     case CONVERT_HALVES: rewiden(k, true); break;
-    case CONVERT_F16: convert_f16(k, false); break;
-    case CONVERT_ONCE: convert_f16(k, true); break;
+    case CONVERT_ONCE: convert_once(k); break;
     case CONVERT_BF16: convert_bf16(k); break;
     default: break;
     }
@@ -321,9 +313,7 @@ static int default_conversion(const Scheduler *s, const Kernel *k)
     if (has_copy_warp(k) && k->vec == 1 && accumulator_registers(s, k) > 1) return CONVERT_BF16;
     if (k->stages || is_streamed(k) || has_bulk_rows(k) || k->accumulator_count || !k->inner_count)
         return CONVERT_NONE;
-    bool costly = repeats_costly(s, k);
-    if (has_single_row(k)) return costly ? CONVERT_ONCE : CONVERT_HALVES;
-    return costly ? CONVERT_ONCE : rewidens_row(s, k) ? CONVERT_HALVES : CONVERT_F16;
+    return repeats_costly(s, k) ? CONVERT_ONCE : CONVERT_HALVES;
 }
 
 /* Rows of a group that a CTA walks before it stores their sums: a few for each team, and as many as

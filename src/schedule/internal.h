@@ -174,7 +174,6 @@ bool is_column_vector(const Kernel *k, const Load *load);
 int row_inputs(const Kernel *k);        /* row vectors */
 int column_vectors(const Kernel *k);    /* that all rows share */
 bool gains_by_walking(const Kernel *k); /* rows, one after the other */
-bool reads_f16(const Kernel *k);        /* some vector */
 bool is_stored_row(const Store *store);
 bool has_moments(const Scheduler *s, const Kernel *k); /* a mean goes with its squares */
 bool has_wide_columns(const Kernel *k); /* column vectors of wider elements than rows */
@@ -294,11 +293,10 @@ double window_checks(const Kernel *k); /* instructions of a thread that find wha
 /* ---- convert.c ---- */
 
 bool repeats_costly(const Scheduler *s, const Kernel *k);
-bool rewidens_row(const Scheduler *s, const Kernel *k);
 /* How those loads are widened that gain by it; the rest stay as they are. */
 void rewiden(Kernel *k, bool halves);
 void convert_bf16(Kernel *k);
-void convert_f16(Kernel *k, bool once);
+void convert_once(Kernel *k);
 
 /* ---- shared_memory.c ---- */
 

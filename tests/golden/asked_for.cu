@@ -105,7 +105,7 @@ void asked_for(
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
+            const float x_ = widen_again(x_v[t], i);
             const float gamma_ = gamma_v[i];
             const float beta_ = beta_v[i];
             y_out[i] = fmaf(x_ - mean, rstd, -mean_rest * rstd) * gamma_ + beta_;

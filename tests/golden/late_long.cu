@@ -133,7 +133,7 @@ void mean_cross_entropy_2(
         float dx_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
+            const float x_ = widen_again(x_v[t], i);
             const float e = quick_exp(x_ - m);
             dx_out[i] = (counts ? e * inverse_s - (i == label_at - col ? 1.0f : 0.0f) : 0.0f) / widened_divisor;
         }

@@ -54,7 +54,7 @@ void several_axes(
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
+            const float x_ = widen_again(x_v[t], i);
             y_out[i] = (x_ - row_mean) * gamma_;
         }
         store_vector(y + row * y_B, col, y_out);
@@ -107,7 +107,7 @@ void several_axes_strided(
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
+            const float x_ = widen_again(x_v[t], i);
             y_out[i] = (x_ - row_mean) * gamma_;
         }
         store_vector(y + row * y_B + c * y_C + s, 0, y_out);

@@ -135,6 +135,19 @@ DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first_column, i
     }
 }
 
+// Element i as an f32, by other instructions than a conversion's. Where a row's elements are used before and
+// after a reduction, ptxas would keep what it converted, which takes twice the registers.
+template <int n> DEVICE float widen_again(const vector<bf16, n> &v, int i)
+{
+    const unsigned pair = ((const unsigned *)&v)[i / 2];
+    float r;
+    if (i % 2 == 0)
+        asm("prmt.b32 %0, %1, 0, 0x1044;" : "=f"(r) : "r"(pair));
+    else
+        asm("prmt.b32 %0, %1, 0, 0x3244;" : "=f"(r) : "r"(pair));
+    return r;
+}
+
 // rounds n computed values into the vector that a store writes
 template <class T, int n, class V> DEVICE void fill(vector<T, n> &v, const V (&values)[n])
 {
@@ -340,7 +353,7 @@ void softmax_rows(
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float x_ = x_v[t][i];
+            const float x_ = widen_again(x_v[t], i);
             const float e = quick_exp(x_ - row_max);
             y_out[i] = e * inverse_row_sum;
         }

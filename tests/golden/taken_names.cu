@@ -58,7 +58,7 @@ void taken_names(
         float p_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            const float t2_ = t2_v[t][i];
+            const float t2_ = widen_again(t2_v[t], i);
             const float i2_ = i2_v[t][i];
             const float s = t2_ * i2_;
             const float e = quick_exp(s - row_max);
