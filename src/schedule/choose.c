@@ -21,16 +21,18 @@ typedef struct {
 } Choice;
 
 /* Kinds of kernels by what a reader has to follow, and by what else they ask of the GPU: rows or
- * column vectors that later phases read again, CTAs that share a row, groups of warps, and so on.
+ * column vectors that later phases read again, CTAs that share a row, groups of warps, and so on;
+ * last, whether ptxas has to keep to a number of registers.
  * Below 0: `a` is simpler. */
 static int compare_kinds(const Schedule *a, const Schedule *b)
 {
     const int ring_a = a->stages > 1 || a->reuse, ring_b = b->stages > 1 || b->reuse,
-              late_a = a->columns == 1 + IN_MEMORY, late_b = b->columns == 1 + IN_MEMORY;
+              late_a = a->columns == 1 + IN_MEMORY, late_b = b->columns == 1 + IN_MEMORY,
+              told_a = a->per_sm && !a->live, told_b = b->per_sm && !b->live;
     const int steps[] = {a->reads - b->reads,   a->cluster - b->cluster, late_a - late_b,
                          a->groups - b->groups, a->lag - b->lag,         a->refill - b->refill,
                          a->bulk - b->bulk,     ring_a - ring_b,         b->reuse - a->reuse,
-                         a->stages - b->stages};
+                         a->stages - b->stages, told_a - told_b};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (steps[i]) return steps[i];
     return 0;
