@@ -250,7 +250,7 @@ static void run_pipeline(Pipeline *p)
 
     bind_sizes(p, c->graph);
     check_sizes(p, c->graph);
-    c->analysis = c->choices = analyze(arena, c->graph, &c->sizes);
+    c->analysis = analyze(arena, c->graph, &c->sizes);
     verify_graph(c->graph = c->analysis->graph);
     if (request->until == UNTIL_ANALYSIS) return;
     arena_ask(arena);

@@ -75,7 +75,6 @@ typedef struct {
     const Graph *graph; /* simplified, unwanted outputs dropped */
     Sizes sizes;
     const struct Analysis *analysis; /* with the columns of the plan, once there is one */
-    const struct Analysis *choices;  /* the first of those with all columns that it may have */
     struct Plan *plan;
     const LaunchPlan *launch;
     const char *command; /* that prints the generated text */

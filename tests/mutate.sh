@@ -22,8 +22,8 @@ examples/layernorm_bwd.fuse M=37 N=521 --sms 1 --schedule grid-stride:threads=32
 examples/layernorm_bwd.fuse M=9 N=2309 --sms 1 --schedule grid-stride:threads=416
 examples/layernorm_bwd.fuse M=9 N=385 --sms 1 --schedule grid-stride:cluster=4,threads=160
 examples/layernorm_bwd.fuse M=9 N=520 --sms 1 --offset x=3 --schedule grid-stride:lines=1
-examples/layernorm_bwd.fuse M=65 N=72 --sms 1
-examples/layernorm_bwd.fuse M=250 N=72 --sms 1
+examples/layernorm_bwd.fuse M=65 N=72 --sms 1 --schedule grid-stride:threads=4,rows=32
+examples/layernorm_bwd.fuse M=250 N=72 --sms 1 --schedule grid-stride:threads=4,rows=32
 examples/layernorm_bwd.fuse M=250 N=79 --sms 1
 examples/layernorm_bwd.fuse M=65 N=79 --sms 1
 examples/layernorm_bwd.fuse M=9 N=72 --sms 1 --offset x=3 --offset dy=1 --offset dx=1
@@ -53,9 +53,9 @@ tests/cases/wide_moments.fuse M=2 N=2600
 examples/layernorm.fuse M=2 N=3584
 tests/golden/column.fuse M=480 N=77 --sms 1
 tests/golden/column.fuse M=481 N=77 --sms 1
-tests/golden/column.fuse M=257 N=64 --sms 1 --schedule column:ctas=1
+tests/golden/column.fuse M=257 N=64 --sms 1 --schedule column:exact=1,threads=8,rows=32,stages=8,ctas=1,per_sm=4,row=ring,live=4
 tests/golden/several_axes.fuse B=2 --offset x=1
-tests/golden/column.fuse M=256 N=64 --sms 1
+tests/golden/column.fuse M=256 N=64 --sms 1 --schedule column:exact=1,threads=8,rows=32,stages=8,per_sm=4,row=ring,live=4
 tests/cases/bytes_in_pairs.fuse M=5 --offset x=1 --offset y=1 --offset w=1
 tests/cases/bytes_beside_sums.fuse M=257
 examples/softmax.fuse M=3 N=1027 --offset x=3
@@ -115,16 +115,16 @@ tests/cases/beside_twice.fuse B=1 --schedule row:threads=32,rows=4,lanes=8,vec=2
 tests/cases/moments_beside.fuse M=3 N=1024 --schedule row:threads=64
 tests/golden/column.fuse M=1111 N=77 --sms 40
 tests/cases/moments_beside.fuse M=3 N=1032 --schedule warp-specialized:cluster=2
-tests/golden/column_moments.fuse M=57 --sms 1 --schedule column:ctas=1
-tests/golden/column_moments.fuse M=5 --sms 1 --schedule column:ctas=1
-tests/cases/large_mean_columns.fuse M=20 --sms 1 --outputs v_by --schedule column:ctas=1
-tests/cases/moments_extremes_columns.fuse M=37 --sms 1 --outputs mu,v --schedule column:ctas=2
+tests/golden/column_moments.fuse M=57 --sms 1 --schedule column:ctas=1,rows=16
+tests/golden/column_moments.fuse M=5 --sms 1 --schedule column:ctas=1,rows=16
+tests/cases/large_mean_columns.fuse M=101 --sms 1 --outputs v_by --schedule column:ctas=1,rows=8
+tests/cases/moments_extremes_columns.fuse M=37 --sms 1 --outputs mu,v --schedule column:exact=1,threads=16,rows=8,stages=8,ctas=2,per_sm=8,axes=last,row=ring,live=8
 tests/cases/moments_by_group.fuse B=17 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,axes=last,live=32,part=32
 tests/cases/moments_by_group.fuse B=2 T=500 C=8 --schedule column:exact=1,threads=2,rows=16,stages=8,ctas=17,per_sm=32,reuse=1,axes=last,live=32,part=32
 tests/golden/group_sums.fuse B=2 T=129 C=96
 tests/golden/group_sums.fuse B=3 T=193 C=129
 tests/golden/group_sums.fuse B=9 T=197 C=96 --sms 1
-tests/golden/group_sums.fuse B=1 T=130 C=2056
+tests/golden/group_sums.fuse B=1 T=130 C=2056 --schedule column:exact=1,threads=160,rows=3,stages=5,per_sm=1,row=ring,live=1,part=64,open=1
 tests/golden/group_sums.fuse B=2 T=1100 C=24 --schedule column:exact=1,threads=4,rows=8,stages=8,ctas=18,per_sm=16,row=ring,live=16,part=64
 tests/golden/group_sums.fuse B=9 T=1100 C=136 --sms 1 --schedule column:exact=1,threads=4,rows=8,stages=1,ctas=18,per_sm=16,live=16,part=64
 tests/cases/moments_by_group.fuse B=9 T=1100 C=136 --sms 1 --outputs v --schedule column:exact=1,threads=4,rows=8,stages=1,ctas=18,per_sm=16,axes=last,live=16,part=64
@@ -162,7 +162,8 @@ tests/cases/wide_taps.fuse --sms 2
 tests/cases/groups_behind.fuse --sms 2
 tests/cases/groups_behind.fuse --sms 2 --stride x=2000,6,1
 tests/cases/groups_behind.fuse Q=40 --sms 1 --stride w=2000,6,1
-tests/cases/groups_behind.fuse K=257 M=1100 --sms 2 --schedule row:reads=2
+tests/cases/groups_behind.fuse K=600 M=1100 --sms 2 --schedule row:reads=2
+tests/cases/groups_behind.fuse K=1100 M=3 --sms 2 --schedule row:reads=2
 END
 }
 

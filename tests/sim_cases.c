@@ -195,7 +195,7 @@ static void add_candidates(char *words, char *option, Tally *tally)
         const Compilation *c = &run.session.simulated;
         int left_out;
         const Alternatives list =
-            list_all_candidates(run.arena, c->choices, c->plan, wanted, &left_out);
+            list_all_candidates(run.arena, c->analysis->first, c->plan, wanted, &left_out);
         for (int i = 0; i < list.count; i++)
             add_case(arena_format(run.arena, "%s --schedule %s", words, list.data[i].schedule),
                      false, tally);

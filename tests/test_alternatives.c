@@ -29,7 +29,8 @@ static Compilation compile_plan(int i)
 static const Plan *plan_with(const Compilation *c, const char *schedule)
 {
     const char *problem = NULL;
-    const Plan *plan = try_schedule(c->arena, c->choices, &c->plan->target, schedule, &problem);
+    const Plan *plan =
+        try_schedule(c->arena, c->analysis->first, &c->plan->target, schedule, &problem);
     ck_assert_msg(plan != NULL, "%s: %s", schedule, problem);
     return plan;
 }
@@ -145,7 +146,8 @@ START_TEST(all_candidates_are_plans)
         _i < PLANS ? compile_plan(_i) : compile_target(NULL, ROWS, PIXELS, target_find("h200"));
     const char *chosen = complete_schedule(c.arena, c.plan);
     int left_out, others = 0;
-    const Alternatives list = list_all_candidates(c.arena, c.choices, c.plan, MOST, &left_out);
+    const Alternatives list =
+        list_all_candidates(c.arena, c.analysis->first, c.plan, MOST, &left_out);
     ck_assert(list.count >= 1 && list.count <= MOST && left_out >= 0);
     for (int i = 0; i < list.count; i++) {
         const Plan *plan = plan_with(&c, list.data[i].schedule);
@@ -154,7 +156,7 @@ START_TEST(all_candidates_are_plans)
         others += plan->analysis->choice != c.plan->analysis->choice;
     }
     int fitting = 0;
-    for (const Analysis *a = c.choices; a && !a->part_count; a = a->other)
+    for (const Analysis *a = c.analysis->first; a && !a->part_count; a = a->other)
         fitting += a != c.analysis && axes_within(a->fixed, c.analysis->fixed);
     ck_assert_int_eq(others, fitting);
     ck_assert(_i < PLANS || others > 0);

@@ -344,6 +344,7 @@ Analysis *analyze_alone(Arena *arena, const Graph *g, const Sizes *sizes, AxisSe
 {
     Analysis *a = NEW(arena, Analysis);
     const bool *live = graph_live(g);
+    a->first = a;
     a->graph = g;
     a->sizes = *sizes;
     const AxisSet axes = live_axes(g, live);

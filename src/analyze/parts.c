@@ -209,24 +209,23 @@ static Analysis *analyze_as(Arena *arena, const Graph *g, const Sizes *sizes, Ax
     return a;
 }
 
-/* The same with as many last axes for columns as make whole vectors; NULL: there are no such. */
-static Analysis *analyze_wider(Arena *arena, const Graph *g, const Sizes *sizes)
+/* Puts the same with other columns behind those that there are; returns the last. */
+static Analysis *add_choice(Analysis *end, Analysis *other)
 {
-    const AxisSet wider = find_wider(sizes, live_axes(g, graph_live(g)));
-    return wider ? analyze_as(arena, g, sizes, wider, COLUMNS_WIDER) : NULL;
+    end->other = other;
+    other->first = end->first;
+    return other;
 }
 
-/* Where rows stand between columns: the same with the last axis, then with reductions split. */
-static Analysis *analyze_others(Arena *arena, const Graph *g, const Sizes *sizes)
+/* With the last axis, then with reductions split. */
+static Analysis *add_scattered(Arena *arena, const Graph *g, const Sizes *sizes, Analysis *end)
 {
     const bool *live = graph_live(g);
     const AxisSet axes = live_axes(g, live), columns = find_split(g, live, axes);
-    Analysis *last = analyze_as(arena, g, sizes, last_of(axes), COLUMNS_LAST), *end = last;
-    if (columns)
-        last->other = end = analyze_as(arena, split_reductions(arena, g, sizes, columns), sizes,
-                                       columns, COLUMNS_SPLIT);
-    end->other = analyze_wider(arena, g, sizes);
-    return last;
+    end = add_choice(end, analyze_as(arena, g, sizes, last_of(axes), COLUMNS_LAST));
+    if (!columns) return end;
+    const Graph *split = split_reductions(arena, g, sizes, columns);
+    return add_choice(end, analyze_as(arena, split, sizes, columns, COLUMNS_SPLIT));
 }
 
 static bool has_inner(const Analysis *a)
@@ -240,10 +239,10 @@ Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
 {
     Analysis *a = analyze_with(arena, g, sizes, 0);
     if (a->part_count) return a;
-    const bool scattered = a->rows > (a->columns & -a->columns);
-    if (scattered)
-        a->other = analyze_others(arena, g, sizes);
-    else if (!has_inner(a))
-        a->other = analyze_wider(arena, g, sizes);
+    const bool scattered = a->rows > (a->columns & -a->columns); /* rows stand between columns */
+    const AxisSet wider = find_wider(sizes, live_axes(g, graph_live(g)));
+    Analysis *end = scattered ? add_scattered(arena, g, sizes, a) : a;
+    if (wider && (scattered || !has_inner(a)))
+        add_choice(end, analyze_as(arena, g, sizes, wider, COLUMNS_WIDER));
     return a;
 }

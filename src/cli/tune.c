@@ -34,8 +34,8 @@ static Alternatives list_of_row(Tuning *t)
 
 static Alternatives list_all(Tuning *t)
 {
-    return list_all_candidates(t->session.arena, t->chosen.choices, t->chosen.plan, MOST_CANDIDATES,
-                               &t->left_out);
+    return list_all_candidates(t->session.arena, t->chosen.analysis->first, t->chosen.plan,
+                               MOST_CANDIDATES, &t->left_out);
 }
 
 static int list_trials(Tuning *t)

@@ -16,6 +16,12 @@ static const char *bytes_text(Arena *arena, int64_t bytes)
     return arena_format(arena, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
+/* Which columns these are, as a schedule says it. */
+static const char *choice_text(Arena *arena, const Analysis *a)
+{
+    return arena_format(arena, "axes=%s", key_value(arena, KEY_axes, (int)a->choice + 1));
+}
+
 static void explain_sizes(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
@@ -27,12 +33,13 @@ static void explain_sizes(Text *out, const Plan *plan)
     for (int i = 0; i < g->axis_count; i++)
         text_print(out, ", %s = %lld", g->axes[i].name, (long long)a->sizes.of[i]);
     text_print(out, "\n");
-    const char *choice = a->choice
-                             ? arena_format(out->arena, " (axes=%s)",
-                                            key_value(out->arena, KEY_axes, (int)a->choice + 1))
-                             : "";
     line(out, "axes: rows %s; columns %s%s", names_text(out->arena, g, a->rows),
-         names_text(out->arena, g, a->columns), choice);
+         names_text(out->arena, g, a->columns),
+         a->first->other ? arena_format(out->arena, " (%s)", choice_text(out->arena, a)) : "");
+    for (const Analysis *one = a->first; one; one = one->other)
+        if (one != a)
+            line(out, "planned too: columns %s (%s)", names_text(out->arena, g, one->columns),
+                 choice_text(out->arena, one));
 }
 
 /* The width of a column that has room for a name, as long as the name is not out of proportion. */
@@ -238,12 +245,6 @@ static void explain_parts(Text *out, const Plan *plan, int index)
          parts <= 1 ? ""
          : whole    ? ", which one CTA takes one after the other"
                     : ", divided among the CTAs");
-}
-
-/* The program's name of a value, else its formula. */
-static const char *value_name(Arena *arena, const Graph *g, Node n)
-{
-    return node(g, n)->name ? node(g, n)->name : node_text(arena, g, n, true);
 }
 
 /* Names a value once that is both an output and a value for another kernel. */

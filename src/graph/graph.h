@@ -229,5 +229,7 @@ void put_literal(Text *out, Type type, double number);
 const char *source_text(Arena *arena, const Graph *g, Node n);
 /* The same with the top expanded, for short labels: what is nested deeply is left out. */
 const char *brief_text(Arena *arena, const Graph *g, Node n);
+/* The program's name of a value, else the outermost operations of its formula. */
+const char *value_name(Arena *arena, const Graph *g, Node n);
 
 #endif

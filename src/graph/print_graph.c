@@ -10,7 +10,13 @@
 
 /* Expressions are for reading: what is nested deeper or is longer than this prints as "...". As
  * source, with a depth below 0, they are complete, and so are their numbers. */
-enum { TEXT_DEPTH = 100, BRIEF_DEPTH = 16, TEXT_LENGTH = 2000, AS_SOURCE = -(1 << 30) };
+enum {
+    TEXT_DEPTH = 100,
+    BRIEF_DEPTH = 16,
+    NAME_DEPTH = 3,
+    TEXT_LENGTH = 2000,
+    AS_SOURCE = -(1 << 30)
+};
 
 /* Precedences of the language, loosest first. */
 enum {
@@ -241,6 +247,14 @@ const char *brief_text(Arena *arena, const Graph *g, Node n)
 {
     Text *out = text_new(arena);
     put_node(out, g, n, LEVEL_OR, TEXT_DEPTH - BRIEF_DEPTH, true);
+    return text_string(out);
+}
+
+const char *value_name(Arena *arena, const Graph *g, Node n)
+{
+    if (node(g, n)->name) return node(g, n)->name;
+    Text *out = text_new(arena);
+    put_node(out, g, n, LEVEL_OR, TEXT_DEPTH - NAME_DEPTH, true);
     return text_string(out);
 }
 

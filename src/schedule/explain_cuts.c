@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static const char *reduction_name(const Scheduler *s, Node n)
-{
-    const char *name = node(s->g, n)->name;
-    return name ? name : node_text(s->arena, s->g, n, true);
-}
-
 /* Whether a reduction is over the last axes of its operand, which has none of the graph's columns.
  */
 static bool has_other_columns(const Scheduler *s, Node n)
@@ -63,10 +57,10 @@ void explain_cuts(Scheduler *s, Plan *plan)
         int same = 0;
         while (same < cuts.count && strcmp(cuts.data[same].reason, reason)) same++;
         if (same == cuts.count)
-            *list_push(s->arena, &cuts) = (Rejection){reduction_name(s, n), reason};
+            *list_push(s->arena, &cuts) = (Rejection){value_name(s->arena, s->g, n), reason};
         else
-            cuts.data[same].schedule =
-                arena_format(s->arena, "%s, %s", cuts.data[same].schedule, reduction_name(s, n));
+            cuts.data[same].schedule = arena_format(s->arena, "%s, %s", cuts.data[same].schedule,
+                                                    value_name(s->arena, s->g, n));
     }
     plan->cuts = NEW_ARRAY(s->arena, const char *, cuts.count + 1);
     plan->cut_count = cuts.count;

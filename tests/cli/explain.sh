@@ -15,6 +15,8 @@ also '^  pointwise: pointwise is for graphs without reductions; this graph has r
 [ "$(grep -c '^  .*:exact=1,' stdout)" = 40 ] || fail 'explain --candidates does not list 40'
 expect 0 'model: ranks such plans, and gives no speed: it has sums that keep row axes' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
 expect 0 'kernels also write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
+expect 0 '^planned too: columns C (axes=last)$' explain "$root/examples/group_norm_nhwc_silu.fuse" --arch sm_90a
+also '^why 4 kernels: .*mean\[C\](\.\.\. - mean + mean\[S\](\.\.\.))'
 expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
 expect 0 '"schedule": "pointwise", "reason": "pointwise is for graphs' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --json
 for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain prints is that plan's
