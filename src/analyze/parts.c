@@ -209,7 +209,7 @@ static Analysis *analyze_as(Arena *arena, const Graph *g, const Sizes *sizes, Ax
     return a;
 }
 
-/* Puts the same with other columns behind those that there are; returns the last. */
+/* Appends an analysis to the list that ends with `end`; returns its new end. */
 static Analysis *add_choice(Analysis *end, Analysis *other)
 {
     end->other = other;

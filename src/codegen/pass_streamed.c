@@ -139,11 +139,11 @@ static void emit_runs(const Pass *pass, const Text *tile, const ColumnPair *pair
                             .type = pair->fixed ? "int" : "long long",
                             .column = pair->inner,
                             .end = pair->size,
-                            .first = "thread_in_row % run * vec",
+                            .first = arena_format(e->arena, "%s %% run * vec", e->thread),
                             .step = "(run * vec)"};
     const char *thread =
-        takes_turns(e->k) ? arena_format(e->arena, "(%s * threads + thread_in_row)", rank_text(e))
-                          : "thread_in_row";
+        takes_turns(e->k) ? arena_format(e->arena, "(%s * threads + %s)", rank_text(e), e->thread)
+                          : e->thread;
     line(e->out, "#pragma unroll 1");
     block (e->out, "for (long long %s = %s / run; %s < %s; %s += %s / run)", pair->outer, thread,
            pair->outer, pair->outer_size, pair->outer, sharing_threads(e)) {

@@ -38,7 +38,7 @@ static void explain_sizes(Text *out, const Plan *plan)
          a->first->other ? arena_format(out->arena, " (%s)", choice_text(out->arena, a)) : "");
     for (const Analysis *one = a->first; one; one = one->other)
         if (one != a)
-            line(out, "planned too: columns %s (%s)", names_text(out->arena, g, one->columns),
+            line(out, "other columns: %s (%s)", names_text(out->arena, g, one->columns),
                  choice_text(out->arena, one));
 }
 
@@ -247,13 +247,18 @@ static void explain_parts(Text *out, const Plan *plan, int index)
                     : ", divided among the CTAs");
 }
 
-/* Names a value once that is both an output and a value for another kernel. */
 static const char *append_name(Arena *arena, const char *list, const char *name)
 {
-    if (!list) return name;
-    const char *again = arena_format(arena, ", %s, ", name),
-               *all = arena_format(arena, ", %s, ", list);
-    return strstr(all, again) ? list : arena_format(arena, "%s, %s", list, name);
+    return list ? arena_format(arena, "%s, %s", list, name) : name;
+}
+
+/* Whether a value for other kernels is an output as well. */
+static bool is_stored_twice(const Kernel *k, int index)
+{
+    for (int i = 0; i < k->store_count && k->stores[index].tensor < 0; i++)
+        if (k->stores[i].tensor >= 0 && k->stores[i].node.id == k->stores[index].node.id)
+            return true;
+    return false;
 }
 
 /* Whether a CTA walks all parts of its groups and stores their sums itself, so that no finish
@@ -275,7 +280,7 @@ static void explain_results(Text *out, const Plan *plan, int index)
     const char *values = NULL, *partials = NULL;
     for (int i = 0; i < k->store_count; i++) {
         const Store *store = &k->stores[i];
-        if (leaves_partials && store->result) continue;
+        if ((leaves_partials && store->result) || is_stored_twice(k, i)) continue;
         values = append_name(arena, values,
                              store->tensor >= 0 ? plan->launch.tensors[store->tensor].name
                                                 : value_name(arena, g, store->node));

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Bytes of the narrowest element that is read as vectors. Stores meet in L2, in whatever pieces they
- * come. */
+/* Bytes of the narrowest element that is read as vectors. Where a warp has little of each row, its
+ * stores meet in L2, in whatever pieces they come. */
 static int narrowest_read(const Kernel *k)
 {
     int bytes = 16;

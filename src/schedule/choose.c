@@ -3,7 +3,6 @@
  * fastest. */
 #include "schedule/internal.h"
 
-#include <math.h>
 #include <string.h>
 
 static const double NEAR = 0.985;    /* what the model cannot tell apart */
@@ -20,10 +19,10 @@ typedef struct {
     double least;
 } Choice;
 
-/* Kinds of kernels by what a reader has to follow, and by what else they ask of the GPU: rows or
- * column vectors that later phases read again, CTAs that share a row, groups of warps, and so on;
- * last, whether ptxas has to keep to a number of registers.
- * Below 0: `a` is simpler. */
+/* Compares, in this order: rows that are read again, CTAs that share a row, column vectors that later
+ * phases read, groups of warps, phases of several rows at once, a row's registers that the next row
+ * takes, bulk copies, a ring (of two rings that is simpler which frees its stage at once), its
+ * stages, a bound on registers. Below 0: `a` is simpler. */
 static int compare_kinds(const Schedule *a, const Schedule *b)
 {
     const int ring_a = a->stages > 1 || a->reuse, ring_b = b->stages > 1 || b->reuse,

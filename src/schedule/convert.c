@@ -34,8 +34,8 @@ bool repeats_costly(const Scheduler *s, const Kernel *k)
     return false;
 }
 
-/* Of f16, where what follows takes many instructions: rows once; column vectors that are read with
- * the row anew at each use, else they are f32 in twice the registers. */
+/* Of f16: rows are converted once, where later phases would repeat what takes many instructions;
+ * column vectors again at each use, else they are f32 in twice the registers. */
 void convert_once(Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++) {

@@ -64,6 +64,7 @@ typedef struct {
     double columns, traffic, read, shared, masked, /* masked: more, if all of a row were read */
         again;        /* shared: of what all rows read; again: by later phases, from L2 or memory */
     double scattered; /* of sectors for elements that have no neighbour in their row */
+    double kept;      /* of column vectors that each row reads from shared memory */
 } Part;
 
 /* Sectors of what is read or stored element by element, whose neighbours are other rows'. */
@@ -95,6 +96,7 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
         part.scattered += scattered_bytes(k, load->access, load->axes, load->dtype, bytes);
         if (!(load->axes & rows) || is_of_group(k, load)) {
             part.shared += bytes;
+            if (load->place == COLUMNS_IN_SHARED) part.kept += bytes;
             continue;
         }
         part.read += bytes;
@@ -153,13 +155,6 @@ static bool keeps_columns(const Kernel *k)
 {
     for (int i = 0; i < k->load_count; i++)
         if (is_hoisted(&k->loads[i])) return is_persistent(k);
-    return false;
-}
-
-static bool keeps_in_shared(const Kernel *k)
-{
-    for (int i = 0; i < k->load_count; i++)
-        if (k->loads[i].place == COLUMNS_IN_SHARED) return true;
     return false;
 }
 
@@ -249,8 +244,8 @@ static void find_times(const Scheduler *s, const Kernel *k, const Part *part, in
         starts;
     times[BOUND_BY_MESSAGES] =
         is_grouped(k) && k->phases > 1 ? t->message * k->cluster * (k->phases - 1) : 0;
-    if (plain && (keeps_in_shared(k) || !keeps_columns(k)))
-        times[BOUND_BY_L2] += part->shared / L1_RATE * slower;
+    if (plain) times[BOUND_BY_L2] += part->kept / L1_RATE;
+    if (plain && !keeps_columns(k)) times[BOUND_BY_L2] += part->shared / L1_RATE * slower;
     hide(s, k, times);
 }
 

@@ -76,7 +76,7 @@ static void map_group_finish(Kernel *k, Kernel *from, int64_t parts)
     k->vec = 1;
     k->tiles = k->chunk;
     k->dynamic = true;
-    k->wanted_ctas = 1; /* else ptxas saves registers, that more CTAs may be there than come */
+    k->wanted_ctas = 1; /* else ptxas spills, to have room for more CTAs than there are */
 }
 
 /* CTAs that may come while the kernel before it ends take what SMs are free first, up to eight

@@ -155,6 +155,9 @@ static const char *uncountable_threads(const Schedule *s)
 
 static const char *parse_schedule(Arena *arena, const char *text, Schedule *s)
 {
+    if (strchr(text, '[') || strstr(text, ".."))
+        return "[...] and 2..4 stand for several schedules in a list of candidates: write one of "
+               "their values";
     size_t length = strcspn(text, ":");
     const char *problem = parse_family(arena, arena_copy(arena, text, length), s);
     for (const char *at = text + length; *at && !problem; at += 1 + strcspn(at + 1, ",")) {

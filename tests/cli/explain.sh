@@ -15,10 +15,11 @@ also '^  pointwise: pointwise is for graphs without reductions; this graph has r
 [ "$(grep -c '^  .*:exact=1,' stdout)" = 40 ] || fail 'explain --candidates does not list 40'
 expect 0 'model: ranks such plans, and gives no speed: it has sums that keep row axes' explain "$root"/examples/adaln_bwd.fuse --arch sm_90a
 expect 0 'kernels also write .* for each other' explain "$root/examples/cross_entropy_mean.fuse"
-expect 0 '^planned too: columns C (axes=last)$' explain "$root/examples/group_norm_nhwc_silu.fuse" --arch sm_90a
+expect 0 '^other columns: C (axes=last)$' explain "$root/examples/group_norm_nhwc_silu.fuse" --arch sm_90a
 also '^why 4 kernels: .*mean\[C\](\.\.\. - mean + mean\[S\](\.\.\.))'
 expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
 expect 0 '"schedule": "pointwise", "reason": "pointwise is for graphs' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --json
+expect 2 'stand for several schedules in a list of candidates: write one of their values' explain "$root"/examples/softmax.fuse --schedule 'row:threads=128[,per_sm=6]'
 for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain prints is that plan's
     FUSEC_NVRTC=/dev/null "$fusec" explain "$root/examples/$name.fuse" --arch sm_90a 2>/dev/null |
         sed -n 's/^schedule: \(.*\) (\(the cost model.s choice\|from the table of h100.*\))$/\1/p' >schedule.txt
