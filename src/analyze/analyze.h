@@ -49,9 +49,8 @@ typedef struct Analysis {
     AxisSet
         fixed; /* whose sizes are compiled in: the columns, and the last axes of tensors that have
                       neither columns nor the rows of one that has */
-    const struct Analysis *first,
-        *other; /* of the same with other columns: of all of them the first,
-                                             and the next; NULL: there are no more */
+    const struct Analysis *first; /* of the analyses of a graph that differ in their columns */
+    const struct Analysis *other; /* the next of them; NULL: there are no more */
     /* Outputs that share nothing with others, and have rows along other axes, are parts. Each is
      * analyzed alone; their reductions and columns are here, too. 0: the graph has no such parts. */
     int part_count;

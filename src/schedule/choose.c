@@ -1,6 +1,6 @@
-/* schedule/choose.c: the schedule of a kernel. Of those that are about as fast as the model's fastest
- * the simplest kind is taken, so that lengths near each other have the same kind; of that kind the
- * fastest. */
+/* schedule/choose.c: the schedule of a kernel. Of those that are about as fast as the model's
+ * fastest the simplest kind is taken, so that lengths near each other have the same kind; of that
+ * kind the fastest. */
 #include "schedule/internal.h"
 
 #include <string.h>
@@ -19,10 +19,10 @@ typedef struct {
     double least;
 } Choice;
 
-/* Compares, in this order: rows that are read again, CTAs that share a row, column vectors that later
- * phases read, groups of warps, phases of several rows at once, a row's registers that the next row
- * takes, bulk copies, a ring (of two rings that is simpler which frees its stage at once), its
- * stages, a bound on registers. Below 0: `a` is simpler. */
+/* Compares, in this order: rows that are read again, CTAs that share a row, column vectors that
+ * later phases read, groups of warps, phases of several rows at once, a row's registers that the
+ * next row takes, bulk copies, a ring (of two rings that is simpler which frees its stage at once),
+ * its stages, a bound on registers. Below 0: `a` is simpler. */
 static int compare_kinds(const Schedule *a, const Schedule *b)
 {
     const int ring_a = a->stages > 1 || a->reuse, ring_b = b->stages > 1 || b->reuse,

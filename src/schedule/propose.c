@@ -1,6 +1,7 @@
-/* schedule/propose.c: the schedules of one kernel that are worth trying, the simplest first. Each
- * is given as the kernel that it makes; impossible ones are left out. No row length is written here:
- * shapes follow from how many vectors a row has, and from what an SM has room for.
+/* schedule/propose.c: the schedules of one kernel that are worth trying, of two equally fast ones
+ * the simpler first. Each is given as the kernel that it makes; impossible ones are left out. No row
+ * length is written here: shapes follow from how many vectors a row has, and from what an SM has
+ * room for.
  *
  *   how many CTAs share a row      one, or a cluster; a group where nothing else holds the row
  *   how many elements a thread has as many as leave its row in registers, so few that threads do

@@ -20,6 +20,9 @@ also '^why 4 kernels: .*mean\[C\](\.\.\. - mean + mean\[S\](\.\.\.))'
 expect 0 '"chosen": true, "model_gbps": ' explain "$root"/examples/softmax.fuse --arch sm_90a --candidates --json
 expect 0 '"schedule": "pointwise", "reason": "pointwise is for graphs' explain "$root"/examples/layernorm_bwd.fuse --arch sm_90a --candidates --json
 expect 2 'stand for several schedules in a list of candidates: write one of their values' explain "$root"/examples/softmax.fuse --schedule 'row:threads=128[,per_sm=6]'
+# narrow stores want no more threads to a row; vectors of a group, in f32, stay in registers
+expect 0 '^schedule: row:threads=4,rows=32 ' explain "$root/tests/bench/graphs/gelu_quant.fuse" --arch h200
+expect 0 '^schedule: pointwise:exact=1,threads=16,rows=8,stages=8,' explain "$root/tests/bench/graphs/instance_norm_nhwc.fuse" --arch h200
 for name in layernorm_bwd softmax adaln_bwd; do    # the text that explain prints is that plan's
     FUSEC_NVRTC=/dev/null "$fusec" explain "$root/examples/$name.fuse" --arch sm_90a 2>/dev/null |
         sed -n 's/^schedule: \(.*\) (\(the cost model.s choice\|from the table of h100.*\))$/\1/p' >schedule.txt

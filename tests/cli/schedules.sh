@@ -71,6 +71,7 @@ expect 2 '2 (each phase reads it)' explain "$root"/examples/softmax_bwd.fuse --s
 expect 0 'the row is read again' explain "$root"/examples/softmax_bwd.fuse --schedule row:reads=2
 echo 'graph g[B = 4, C = 8, S = 64](x : f32[B, C, S]) -> (y : f32[B, C, S]) { y = x - mean[C, S](x) }' >several.fuse
 expect 0 'the row stays in registers' explain several.fuse --schedule row:reads=1
+expect 0 '^v .* ok$' run "$root/tests/cases/runs_of_one_warp.fuse" --device sim --verify --schedule row:threads=32
 expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,80,1
 expect 0 '^verified' run several.fuse --device sim --verify --stride x=640,77,1 --offset x=3
 expect 0 '^verified' run several.fuse --device sim --verify --schedule row:reads=2 --stride x=700,80,1

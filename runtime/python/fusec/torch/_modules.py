@@ -75,11 +75,13 @@ class LayerNorm(torch.nn.LayerNorm):
     """In place of torch.nn.LayerNorm. x : [..., *normalized_shape]; the result has its shape and dtype."""
 
     def forward(self, x: Tensor) -> Tensor:
-        rows, weight, bias = as_rows(x, self.normalized_shape), self.weight, self.bias    # each attribute takes a search
+        rows = as_rows(x, self.normalized_shape)
+        weight, bias = self.weight, self.bias    # once: torch searches for them
         if weight is None:
             return shipped("layernorm_plain", ("y",), x.dtype)(rows, eps=self.eps).view_as(x)
         if bias is None:
-            y = shipped("layernorm_weight", ("y",), x.dtype, weight.dtype, ("gamma",))(rows, flat(weight), eps=self.eps)
+            y = shipped("layernorm_weight", ("y",), x.dtype, weight.dtype, ("gamma",))(
+                rows, flat(weight), eps=self.eps)
         else:
             y = shipped("layernorm", ("y",), x.dtype, weight.dtype, ("gamma", "beta"))(
                 rows, flat(weight), flat(bias), eps=self.eps)
@@ -110,7 +112,8 @@ class RMSNorm(torch.nn.RMSNorm):
         rows, weight = as_rows(x, self.normalized_shape), self.weight
         if weight is None:
             return shipped("rmsnorm_plain", ("y",), x.dtype)(rows, eps=self.epsilon(x)).view_as(x)
-        y = shipped(self.graph(), ("y",), x.dtype, weight.dtype, ("gamma",))(rows, flat(weight), eps=self.epsilon(x))
+        y = shipped(self.graph(), ("y",), x.dtype, weight.dtype, ("gamma",))(
+            rows, flat(weight), eps=self.epsilon(x))
         return y.view(x.shape) if len(self.normalized_shape) > 1 or x.dim() == 1 else y
 
     def extra_repr(self) -> str:
