@@ -31,7 +31,7 @@ fusec_status bench_compile(fusec_device *device, const char *cuda, double *milli
         status = nvrtc_compile(nvrtc, EMPTY, device->code_arch, NULL, &code, error);
     if (status != FUSEC_OK) return status;
     code_free(&code);
-    status = nvrtc_compile(nvrtc, cuda, device->code_arch, NULL, &code, error);
+    status = nvrtc_compile_kernels(nvrtc, cuda, device->code_arch, NULL, &code, error);
     if (status != FUSEC_OK) return status;
     *milliseconds = code.milliseconds;
     code_free(&code);

@@ -1,4 +1,5 @@
-/* cubin.c: reads cubins. A cubin is a 64-bit little-endian ELF file. For each kernel K it has
+/* cubin.c: reads code, which is one cubin or several, one behind another. A cubin is a 64-bit
+ * little-endian ELF file. For each kernel K it has
  *
  *     .text.K         its code
  *     .nv.shared.K    a section as large as its static shared memory (from sm_90 on with the 1 KiB
@@ -109,6 +110,45 @@ static bool find_section(const Elf *elf, const char *prefix, const char *kernel,
     return false;
 }
 
+/* A multiple of 8, where more follows: the table of sections may be moved there. */
+size_t cubin_bytes(const void *code, size_t bytes)
+{
+    enum { NO_BYTES = 8 /* SHT_NOBITS */ };
+    Elf elf;
+    if (!open_elf(code, bytes, &elf)) return bytes;
+    uint64_t end = elf.sections + 64ull * elf.count;
+    const uint64_t segments =
+        read_number(&elf, 32, 8) + read_number(&elf, 54, 2) * read_number(&elf, 56, 2);
+    if (segments > end) end = segments;
+    for (unsigned i = 0; i < elf.count; i++) {
+        const Section s = section_bounds(&elf, i);
+        if (s.type != NO_BYTES && is_inside(&elf, s.offset, s.size) && s.offset + s.size > end)
+            end = s.offset + s.size;
+    }
+    end = (end + 7) / 8 * 8;
+    return end < bytes ? (size_t)end : bytes;
+}
+
+int cubin_count(const void *code, size_t bytes)
+{
+    int count = 0;
+    for (size_t at = 0; at < bytes || !count; count++)
+        at += cubin_bytes((const char *)code + at, bytes - at);
+    return count;
+}
+
+/* Opens the cubin that has the kernel, and finds its text. */
+static bool find_kernel(const void *code, size_t bytes, const char *kernel, Elf *elf, Section *text)
+{
+    for (size_t at = 0; at < bytes;) {
+        const char *cubin = (const char *)code + at;
+        const size_t own = cubin_bytes(cubin, bytes - at);
+        if (open_elf(cubin, own, elf) && find_section(elf, ".text.", kernel, text)) return true;
+        at += own;
+    }
+    return false;
+}
+
 static const char *symbol_name(const Elf *elf, const Section *symbols, uint64_t index)
 {
     if (symbols->type != SECTION_SYMTAB || symbols->link >= elf->count ||
@@ -170,13 +210,12 @@ static int log_spills(const char *log, const char *kernel)
     return -1;
 }
 
-bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *kernel, Usage *usage)
+bool cubin_usage(const void *code, size_t bytes, const char *log, const char *kernel, Usage *usage)
 {
     *usage = (Usage){-1, -1, -1, -1};
     Elf elf;
     Section section;
-    if (!open_elf(cubin, bytes, &elf) || !find_section(&elf, ".text.", kernel, &section))
-        return false;
+    if (!find_kernel(code, bytes, kernel, &elf, &section)) return false;
     if (find_section(&elf, ".nv.info", "", &section))
         read_attributes(&elf, &section, kernel, usage);
     usage->smem_bytes = static_smem(&elf, kernel, log);
@@ -186,7 +225,7 @@ bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *k
 
 /* An instruction is 16 bytes (sm_70 and later); its last nine bits are the operation. A conditional
  * wait has a branch before it. */
-bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
+bool cubin_waits_first(const void *code, size_t bytes, const char *kernel)
 {
     enum { INSTRUCTION = 16, OPERATION = 0x1ff, ACQBULK = 0x02e };
     static const unsigned refused[] = {0x143 /* CALL */,
@@ -198,8 +237,7 @@ bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
                                        0x181 /* LDG */};
     Elf elf;
     Section text;
-    if (!open_elf(cubin, bytes, &elf) || !find_section(&elf, ".text.", kernel, &text) ||
-        !is_inside(&elf, text.offset, text.size))
+    if (!find_kernel(code, bytes, kernel, &elf, &text) || !is_inside(&elf, text.offset, text.size))
         return false;
     for (uint64_t at = text.offset; at + INSTRUCTION <= text.offset + text.size;
          at += INSTRUCTION) {
@@ -211,13 +249,18 @@ bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel)
     return false;
 }
 
-const char *cubin_kernel_name(const void *cubin, size_t bytes, int index)
+const char *cubin_kernel_name(const void *code, size_t bytes, int index)
 {
-    Elf elf;
-    if (!open_elf(cubin, bytes, &elf)) return NULL;
-    for (unsigned i = 0; i < elf.count; i++) {
-        const char *name = after_prefix(read_section(&elf, i).name, ".text.");
-        if (name && index-- == 0) return name;
+    for (size_t at = 0; at < bytes;) {
+        Elf elf;
+        const char *cubin = (const char *)code + at;
+        const size_t own = cubin_bytes(cubin, bytes - at);
+        if (!open_elf(cubin, own, &elf)) return NULL;
+        for (unsigned i = 0; i < elf.count; i++) {
+            const char *name = after_prefix(read_section(&elf, i).name, ".text.");
+            if (name && index-- == 0) return name;
+        }
+        at += own;
     }
     return NULL;
 }

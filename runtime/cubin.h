@@ -12,16 +12,19 @@ typedef struct {
     int spill_bytes; /* stores plus loads, from the log */
 } Usage;
 
-/* False if `cubin` is no ELF file of this kind or has no such kernel; any bytes are safe. `log` is
- * that of `ptxas -v`, or NULL: spill_bytes is then -1. */
-bool cubin_usage(const void *cubin, size_t bytes, const char *log, const char *kernel,
-                 Usage *usage);
+/* A code is one cubin or several, one behind another; any bytes are safe. The bytes of the first,
+ * and how many there are; of what is no cubin all of them, and 1. */
+size_t cubin_bytes(const void *code, size_t bytes);
+int cubin_count(const void *code, size_t bytes);
+/* False if no cubin of the code has such a kernel. `log` is that of `ptxas -v`, or NULL:
+ * spill_bytes is then -1. */
+bool cubin_usage(const void *code, size_t bytes, const char *log, const char *kernel, Usage *usage);
 /* Whether the kernel's code always waits for the kernel before it in the stream
  * (griddepcontrol.wait) before it loads from memory, branches, calls or ends. Its text begins with
  * the wait, but a compiler may move a load of const __restrict__ memory before it; stores, atomics
  * and copies stay in order. False where the code does not show it. */
-bool cubin_waits_first(const void *cubin, size_t bytes, const char *kernel);
-/* The name of kernel number `index`, or NULL; points into the cubin. */
-const char *cubin_kernel_name(const void *cubin, size_t bytes, int index);
+bool cubin_waits_first(const void *code, size_t bytes, const char *kernel);
+/* The name of kernel number `index`, or NULL; points into the code. */
+const char *cubin_kernel_name(const void *code, size_t bytes, int index);
 
 #endif

@@ -32,7 +32,8 @@ struct CodeModule {
     uint64_t last_use;
     Code code;
     bool is_ptx, from_disk;
-    CUmodule handle;
+    CUmodule *handles; /* of each cubin in `code` */
+    int handle_count;
     fusec_error error;
     CodeModule *next;
 };
@@ -136,6 +137,9 @@ fusec_status module_acquire(fusec_device *device, const char *cuda, const char *
 /* A separate module from given code; owns the code from then on, also on failure. */
 fusec_status module_from_code(fusec_device *device, Code *code, bool is_ptx, CodeModule **module,
                               fusec_error *error);
+/* The kernel of that name, with the context current. */
+CUresult module_function(const fusec_device *device, const CodeModule *module, const char *name,
+                         CUfunction *function);
 void module_release(fusec_device *device, CodeModule *module);
 
 fusec_plan *plan_new(fusec_device *device);

@@ -4,6 +4,7 @@
  * without it. An unused module stays for a while, because plans come and go. */
 #include "internal.h"
 
+#include "cubin.h"
 #include "disk.h"
 
 #include <stdio.h>
@@ -28,15 +29,23 @@ bool modules_init(Modules *modules)
     return made;
 }
 
-/* The caller has the context current, or the module was never loaded. */
-static void module_free(fusec_device *device, CodeModule *module)
+static void unload_module(fusec_device *device, CodeModule *module)
 {
-    if (module->handle) {
+    if (module->handle_count) {
         CurrentContext current;
-        if (device_enter(device, &current, NULL) == FUSEC_OK)
-            device->driver.cuModuleUnload(module->handle);
+        const bool entered = device_enter(device, &current, NULL) == FUSEC_OK;
+        for (int i = 0; entered && i < module->handle_count; i++)
+            device->driver.cuModuleUnload(module->handles[i]);
         context_leave(&current);
     }
+    free(module->handles);
+    module->handles = NULL;
+    module->handle_count = 0;
+}
+
+static void module_free(fusec_device *device, CodeModule *module)
+{
+    unload_module(device, module);
     code_free(&module->code);
     free(module);
 }
@@ -87,17 +96,46 @@ static CodeModule *take_oldest_idle(Modules *modules)
     return oldest;
 }
 
+/* With the context current. */
+static fusec_status load_cubins(const Driver *driver, CodeModule *module, fusec_error *error)
+{
+    const Code *code = &module->code;
+    size_t at = 0;
+    do {
+        CUmodule *handle = &module->handles[module->handle_count];
+        fusec_status status = driver_check(
+            driver, driver->cuModuleLoadData(handle, code->data + at), "cuModuleLoadData", error);
+        if (status != FUSEC_OK) return status;
+        module->handle_count++;
+        at += cubin_bytes(code->data + at, code->bytes - at);
+    } while (at < code->bytes);
+    return FUSEC_OK;
+}
+
+/* On failure nothing is loaded. */
 static fusec_status load_module(fusec_device *device, CodeModule *module, fusec_error *error)
 {
     CurrentContext current;
     if (device->absent) return FUSEC_OK;
+    module->handles =
+        calloc((size_t)cubin_count(module->code.data, module->code.bytes), sizeof *module->handles);
+    if (!module->handles) return fail(error, FUSEC_OUT_OF_MEMORY, "out of memory");
     fusec_status status = device_enter(device, &current, error);
-    if (status == FUSEC_OK)
-        status = driver_check(&device->driver,
-                              device->driver.cuModuleLoadData(&module->handle, module->code.data),
-                              "cuModuleLoadData", error);
+    if (status == FUSEC_OK) status = load_cubins(&device->driver, module, error);
     context_leave(&current);
+    if (status != FUSEC_OK) unload_module(device, module);
     return status;
+}
+
+CUresult module_function(const fusec_device *device, const CodeModule *module, const char *name,
+                         CUfunction *function)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < module->handle_count; i++) {
+        result = device->driver.cuModuleGetFunction(function, module->handles[i], name);
+        if (result != CUDA_ERROR_NOT_FOUND) break;
+    }
+    return result;
 }
 
 /* The source of a module. */
@@ -129,7 +167,7 @@ static fusec_status compile_code(fusec_device *device, CodeModule *module, const
 {
     char why[512];
     fusec_status status =
-        nvrtc_compile(nvrtc, key->cuda, key->arch, key->option, &module->code, error);
+        nvrtc_compile_kernels(nvrtc, key->cuda, key->arch, key->option, &module->code, error);
     if (status == FUSEC_OK && use_cache && !disk_store(key, &module->code, why, sizeof why))
         device_warn(device, why);
     return status;

@@ -139,6 +139,11 @@ fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *e
 
 /* ---- compiling ---- */
 
+bool nvrtc_makes_ptx(const char *arch)
+{
+    return strncmp(arch, "compute_", 8) == 0;
+}
+
 /* Only the log reports spills, so code without it is not accepted. */
 static fusec_status read_log(const Nvrtc *nvrtc, NvrtcProgram program, Code *code,
                              fusec_error *error)
@@ -179,12 +184,12 @@ static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program, co
 {
     char architecture[64];
     snprintf(architecture, sizeof architecture, "--gpu-architecture=%s", arch);
-    bool ptx = strncmp(arch, "compute_", 8) == 0;
+    const bool ptx = nvrtc_makes_ptx(arch);
     const char *options[8] = {"--std=c++17", architecture};
     int count = 2;
     if (!ptx) options[count++] = "--ptxas-options=-v";
-    /* Kernels need neither textures nor the device runtime, and NVRTC starts faster without. A
-     * plan's kernels and their entries are compiled side by side. */
+    /* Kernels need neither textures nor the device runtime, and NVRTC starts faster without. The
+     * kernels of a text are optimized side by side. */
     if (nvrtc->major > 12) {
         options[count++] = "--minimal";
         options[count++] = "--split-compile=0";

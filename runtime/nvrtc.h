@@ -48,10 +48,16 @@ fusec_status nvrtc_open(Nvrtc *nvrtc, fusec_error *error);
 void nvrtc_close(Nvrtc *nvrtc);
 /* *knows: whether cubins can be made for compute capability `cc` = 10 major + minor. */
 fusec_status nvrtc_knows(const Nvrtc *nvrtc, int cc, bool *knows, fusec_error *error);
+bool nvrtc_makes_ptx(const char *arch);
 /* Compiles for "sm_90a" (cubin) or "compute_90" (PTX). `options` is one more option or
  * NULL. */
 fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arch,
                            const char *option, Code *code, fusec_error *error);
+/* The same for a text of fusec with several kernels, sooner where there are several cores: each
+ * kernel is compiled by itself. A cubin for each lies in code->data, one behind another: see
+ * cubin.h. There is one PTX for all. */
+fusec_status nvrtc_compile_kernels(const Nvrtc *nvrtc, const char *cuda, const char *arch,
+                                   const char *option, Code *code, fusec_error *error);
 void code_free(Code *code);
 
 /* The files nvrtc_search visits, in order, until `visit` returns true; see

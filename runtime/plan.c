@@ -94,8 +94,8 @@ static fusec_status prepare_function(fusec_plan *plan, int index, const char *na
     CUfunction *function = &entry->function;
     entry->overlaps = kernel->overlaps && !module->is_ptx &&
                       cubin_waits_first(module->code.data, module->code.bytes, name);
-    fusec_status status = driver_check(
-        driver, driver->cuModuleGetFunction(function, module->handle, name), name, error);
+    fusec_status status =
+        driver_check(driver, module_function(plan->device, module, name, function), name, error);
     int64_t smem = most_smem(kernel);
     if (status == FUSEC_OK && smem > 0) /* the amount that needs no opt-in includes static */
         status =

@@ -2,7 +2,9 @@
  * What needs NVRTC prints "skipped" where there is none. */
 #include "serialize.h"
 #include "cubin.h"
+#include "disk.h"
 #include "fusec.h"
+#include "nvrtc.h"
 #include "suites.h"
 
 #include <check.h>
@@ -161,6 +163,78 @@ START_TEST(damaged_cubins_are_harmless)
     }
     free(flipped);
     fusec_binary_destroy(binary);
+}
+END_TEST
+
+/* Compiled one by one, kernels are cubins one behind another, of the same code. */
+START_TEST(kernels_are_compiled_one_by_one)
+{
+    static const char *const kernels[] = {"shuffle", "gather"};
+    static char text[2000], wrong[2100];
+    Nvrtc nvrtc;
+    Code whole, apart, none;
+    if (no_nvrtc("kernels_are_compiled_one_by_one")) return;
+    snprintf(text, sizeof text, "#define HALF 0.5f\n%s", cuda_text);
+    snprintf(wrong, sizeof wrong, "%sextern \"C\" __global__ void last() { wrong }\n", text);
+    ck_assert_int_eq(nvrtc_open(&nvrtc, &error), FUSEC_OK);
+    ck_assert_int_eq(nvrtc_compile(&nvrtc, text, "sm_90a", NULL, &whole, &error), FUSEC_OK);
+    ck_assert_int_eq(nvrtc_compile_kernels(&nvrtc, text, "sm_90a", NULL, &apart, &error), FUSEC_OK);
+    ck_assert_int_eq(cubin_count(whole.data, whole.bytes), 1);
+    ck_assert_int_eq(cubin_count(apart.data, apart.bytes), 2);
+    for (int i = 0; i < 2; i++) {
+        Usage one, other;
+        ck_assert(cubin_usage(whole.data, whole.bytes, whole.log, kernels[i], &one));
+        ck_assert(cubin_usage(apart.data, apart.bytes, apart.log, kernels[i], &other));
+        ck_assert_mem_eq(&one, &other, sizeof one);
+        ck_assert_str_eq(cubin_kernel_name(apart.data, apart.bytes, i), kernels[i]);
+    }
+    ck_assert_ptr_null(cubin_kernel_name(apart.data, apart.bytes, 2));
+    for (size_t length = 0; length < apart.bytes; length += 61) {
+        char *cut = malloc(length + 1);
+        memcpy(cut, apart.data, length);
+        Usage usage;
+        cubin_usage(cut, length, NULL, "gather", &usage);
+        ck_assert_int_ge(cubin_count(cut, length), 1);
+        free(cut);
+    }
+    code_free(&whole);
+    code_free(&apart);
+    /* an error names the line of the whole text; one PTX is made of all */
+    ck_assert_int_eq(nvrtc_compile_kernels(&nvrtc, wrong, "sm_90a", NULL, &none, &error),
+                     FUSEC_COMPILE_FAILED);
+    ck_assert_msg(strstr(error.message, "fusec.cu(14)"), "%s", error.message);
+    ck_assert_int_eq(nvrtc_compile_kernels(&nvrtc, text, "compute_90", NULL, &apart, &error),
+                     FUSEC_OK);
+    ck_assert(strstr(apart.data, ".entry shuffle") && strstr(apart.data, ".entry gather"));
+    code_free(&apart);
+    nvrtc_close(&nvrtc);
+}
+END_TEST
+
+/* The command line shows one cubin, also of a text whose kernels the cache has one by one. */
+START_TEST(an_entry_of_several_cubins_is_replaced)
+{
+    Nvrtc nvrtc;
+    Code code;
+    char why[512], text[2000];
+    size_t bytes;
+    if (no_nvrtc("an_entry_of_several_cubins_is_replaced")) return;
+    snprintf(text, sizeof text, "\n%s", cuda_text);
+    ck_assert_int_eq(nvrtc_open(&nvrtc, &error), FUSEC_OK);
+    DiskKey key = disk_key(text, "sm_90a", NULL, &nvrtc);
+    ck_assert_int_eq(nvrtc_compile_kernels(&nvrtc, text, "sm_90a", NULL, &code, &error), FUSEC_OK);
+    ck_assert(disk_store(&key, &code, why, sizeof why));
+    code_free(&code);
+    for (int i = 0; i < 2; i++) {
+        fusec_binary *binary;
+        ck_assert_int_eq(fusec_binary_compile(text, "sm_90a", FUSEC_CUBIN, &binary, &error),
+                         FUSEC_OK);
+        const void *data = fusec_binary_data(binary, &bytes);
+        ck_assert_int_eq(cubin_count(data, bytes), 1);
+        fusec_binary_destroy(binary);
+    }
+    ck_assert_int_eq(count_entries(), 1);
+    nvrtc_close(&nvrtc);
 }
 END_TEST
 
@@ -333,6 +407,8 @@ Suite *binary_suite(void)
     tcase_add_test(tests, usage_is_read_off_the_cubin);
     tcase_add_test(tests, code_that_waits_first_is_known);
     tcase_add_test(tests, damaged_cubins_are_harmless);
+    tcase_add_test(tests, kernels_are_compiled_one_by_one);
+    tcase_add_test(tests, an_entry_of_several_cubins_is_replaced);
     tcase_add_test(tests, ptx_and_refusals);
     tcase_add_test(tests, missing_nvrtc_is_told);
     tcase_add_test(tests, damaged_entries_are_rebuilt);

@@ -326,6 +326,10 @@ static CUresult load(CUmodule *module, const void *image)
 {
     return (void)image, *module = NULL, 0;
 }
+static CUresult unload(CUmodule module)
+{
+    return (void)module, 0;
+}
 static CUresult find_function(CUfunction *function, CUmodule module, const char *name)
 {
     return (void)module, (void)name, *function = NULL, 0;
@@ -359,6 +363,7 @@ static void open_stand_in(void)
                               .cuCtxPushCurrent = push_context,
                               .cuCtxPopCurrent = no_context,
                               .cuModuleLoadData = load,
+                              .cuModuleUnload = unload,
                               .cuModuleGetFunction = find_function,
                               .cuFuncSetAttribute = set_attribute};
     atomic_store(&nvrtc_calls, 0);
@@ -377,9 +382,10 @@ START_TEST(cancelled_while_nvrtc_compiles)
     fusec_plan_options options = {
         .struct_size = sizeof options, .no_tuning = 1, .is_cancelled = was_compiled};
     expect(FUSEC_CANCELLED, &options, "cancelled");
+    const int calls = atomic_load(&nvrtc_calls);
     options.is_cancelled = NULL;
     ck_assert_int_eq(create(&options), FUSEC_OK);
-    ck_assert_int_eq(atomic_load(&nvrtc_calls), 1); /* what it compiled is there */
+    ck_assert_int_eq(atomic_load(&nvrtc_calls), calls); /* what it compiled is there */
 }
 END_TEST
 
@@ -421,8 +427,9 @@ START_TEST(a_thread_that_waits_is_cancelled)
     atomic_store(&nvrtc_waits, false); /* the other goes on */
     pthread_join(thread, NULL);
     ck_assert_int_eq(status, FUSEC_OK);
+    const int calls = atomic_load(&nvrtc_calls);
     ck_assert_int_eq(create(&plain), FUSEC_OK);
-    ck_assert_int_eq(atomic_load(&nvrtc_calls), 1);
+    ck_assert_int_eq(atomic_load(&nvrtc_calls), calls);
 }
 END_TEST
 

@@ -32,6 +32,11 @@ static CUresult no_context(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
+static CUresult unload(CUmodule module)
+{
+    return (void)module, 0;
+}
+
 static CUresult load_data(CUmodule *module, const void *data)
 {
     enum { INVALID_IMAGE = 200 };
@@ -98,6 +103,7 @@ static fusec_device *stub_device(void)
     pthread_mutex_init(&device->warning_lock, NULL);
     device->driver.cuCtxGetCurrent = no_context;
     device->driver.cuModuleLoadData = load_data;
+    device->driver.cuModuleUnload = unload;
     device->driver.cuGetErrorName = name_error;
     device->driver.cuGetErrorString = name_error;
     device->nvrtc_open = true;

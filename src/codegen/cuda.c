@@ -60,7 +60,7 @@ const char *signature_text(Emitter *e)
     const char *cluster =
         names_cluster(e) ? arena_format(e->arena, "__cluster_dims__(%d, 1, 1) ", launch->cluster)
                          : "";
-    line(text, "extern \"C\" __global__ %s__launch_bounds__(%d%s)", cluster, launch->threads, ctas);
+    line(text, KERNEL_BEGINS " %s__launch_bounds__(%d%s)", cluster, launch->threads, ctas);
     text_print(text, "void %s(", entry->name);
     for (int i = 0; i < entry->arg_count; i++) {
         bool same_line = i && entry->args[i].kind == entry->args[i - 1].kind &&

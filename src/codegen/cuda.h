@@ -17,6 +17,10 @@ const char *command_text(Arena *arena, const Plan *plan, const CommandWords *wor
 /* A word for a shell, quoted where it has to be; never more than one line. */
 const char *shell_word(Arena *arena, const char *word);
 
+/* How a kernel begins, on a line of its own: what stands before the first one, the prelude, serves
+ * all of them, and they share nothing else. */
+#define KERNEL_BEGINS "extern \"C\" __global__"
+
 /* A whole module: the prelude sections that it mentions, then the kernels of the plan in launch
  * order. `command` prints the text again; NULL: the text does not say which command does. */
 const char *emit_cuda(Arena *arena, const Plan *plan, const char *command);

@@ -12,6 +12,7 @@
 #include "faults.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,9 +179,8 @@ CUresult cuCtxResetPersistingL2Cache(void)
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     ENTRY();
-    if (!image) return CUDA_ERROR_UNKNOWN;
-    *module = (CUmodule)(void *)&handle;
-    return CUDA_SUCCESS;
+    *module = (CUmodule)(uintptr_t)image; /* which its owner keeps */
+    return image ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 CUresult cuModuleUnload(CUmodule module)
 {
@@ -188,11 +188,29 @@ CUresult cuModuleUnload(CUmodule module)
     ENTRY();
     return CUDA_SUCCESS;
 }
+
+/* Whether a cubin has the text of that kernel; what is no cubin has all. */
+static bool has_kernel(const char *image, const char *name)
+{
+    Elf64_Ehdr header;
+    if (memcmp(image, ELFMAG, SELFMAG) != 0) return true;
+    memcpy(&header, image, sizeof header);
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(const void *)(image + header.e_shoff);
+    const char *names = image + sections[header.e_shstrndx].sh_offset;
+    for (int i = 0; i < header.e_shnum; i++) {
+        const char *section = names + sections[i].sh_name;
+        if (strncmp(section, ".text.", 6) == 0 && strcmp(section + 6, name) == 0) return true;
+    }
+    return false;
+}
+
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     ENTRY();
-    *function = module && *name ? (CUfunction)(uintptr_t)name : NULL; /* which its owner keeps */
-    return *function ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    if (!module || !*name) return CUDA_ERROR_UNKNOWN;
+    if (!has_kernel((const char *)module, name)) return CUDA_ERROR_NOT_FOUND;
+    *function = (CUfunction)(uintptr_t)name; /* which its owner keeps */
+    return CUDA_SUCCESS;
 }
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
 {
