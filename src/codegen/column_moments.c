@@ -160,13 +160,13 @@ void leave_moments(Emitter *e, const Accumulator *mean)
 }
 
 /* `row`: where a CTA's or part's columns begin in the slots of partials. */
-void store_left_moments(Emitter *e, const Accumulator *mean, const char *row)
+void store_left_moments(Emitter *e, const Accumulator *mean, const char *row, const char *end)
 {
     line(e->out, "store_moments<threads, vec>(%s, %s, %s, %s,",
          arg_name(e, ARG_SLOT, mean->slot, 0), arg_name(e, ARG_SLOT, squares_slot(e, mean), 0),
          arg_name(e, ARG_SLOT, mean->shift_slot, 0), row);
     line(e->out, "                            sums.%s, sums.%s, sums.%s, sums.%s, %s);", mean->name,
-         squares_name(e, mean), e->shifts[mean->node.id], e->seen[mean->node.id], e->end);
+         squares_name(e, mean), e->shifts[mean->node.id], e->seen[mean->node.id], end);
 }
 
 /* The same of a tile, where teams meet one value after the other, or not at all. */

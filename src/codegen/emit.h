@@ -515,7 +515,7 @@ void emit_counted_rows(const Pass *pass);
 void settle_moments(Emitter *e);
 void declare_meeting(Emitter *e, const Accumulator *mean, const char *writers);
 void leave_moments(Emitter *e, const Accumulator *mean);
-void store_left_moments(Emitter *e, const Accumulator *mean, const char *row);
+void store_left_moments(Emitter *e, const Accumulator *mean, const char *row, const char *end);
 void meet_moments(Emitter *e, const Accumulator *mean);
 void store_moments(Emitter *e, const Accumulator *mean, const char *row, const char *guard);
 void store_full_moments(Emitter *e, const Accumulator *mean);

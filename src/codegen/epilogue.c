@@ -104,11 +104,14 @@ void emit_meeting(Emitter *e, const char *place)
 /* Stores these sums, from `place` of the slots on. */
 void emit_sums_store(Emitter *e, const Accumulator *acc, const char *place)
 {
-    if (has_squares(acc)) store_left_moments(e, acc, place);
+    const bool sliced = has_column_parts(e->k);
+    const char *end = sliced ? arena_format(e->arena, "%s - first_of_slice", e->end) : e->end;
+    if (sliced) place = arena_format(e->arena, "%s + first_of_slice", place);
+    if (has_squares(acc)) store_left_moments(e, acc, place, end);
     if (has_squares(acc) || is_satellite(acc)) return;
     line(e->out, "store_sums<threads, vec, %s>(%s + %s, sums.%s, %s);",
          combiner_of(e->g, acc->node)->functor, arg_name(e, ARG_SLOT, acc->slot, 0), place,
-         acc->name, e->end);
+         acc->name, end);
 }
 
 static void emit_column_results(Emitter *e)

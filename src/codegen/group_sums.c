@@ -40,8 +40,7 @@ static void emit_column_loop_head(Emitter *e)
     if (has_column_parts(e->k))
         line(
             e->out,
-            "for (int col = blockIdx.y * (tiles * step) + threadIdx.x; col < %s && col < (blockIdx.y + 1) * (tiles * step); "
-            "col += threads) {",
+            "for (int col = first_of_slice + threadIdx.x; col < %s && col < first_of_slice + tiles * step; col += threads) {",
             e->columns);
     else
         line(e->out, "for (int col = threadIdx.x; col < %s; col += threads) {", e->columns);

@@ -334,12 +334,13 @@ static void emit_thread_place(Emitter *e)
     else if (takes_turns(k))
         line(e->out, "const int first_column = (%s * threads + %s) * vec;", rank_text(e),
              e->thread);
-    else if (has_element_work(e->g, k))
+    else if (has_element_work(e->g, k)) {
+        if (has_column_parts(k))
+            line(e->out, "const int first_of_slice = %s * (tiles * step);",
+                 has_parts_in_order(k) ? "blockIdx.x % slices" : "blockIdx.y");
         line(e->out, "const int first_column = %s%s * vec;",
-             has_parts_in_order(k) ? "blockIdx.x % slices * (tiles * step) + "
-             : has_column_parts(k) ? "blockIdx.y * (tiles * step) + "
-                                   : "",
-             e->thread);
+             has_column_parts(k) ? "first_of_slice + " : "", e->thread);
+    }
     declare_scratch(e);
 }
 

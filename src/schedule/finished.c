@@ -41,12 +41,21 @@ static uint32_t find_first(const Scheduler *s, const Firsts *firsts, Node n)
     return *newest = n.id;
 }
 
+/* Of a level, reductions by themselves are there before sums over rows end. */
+static bool is_there_before(const Scheduler *s, Node n, Node end)
+{
+    if (s->home[n.id] != s->home[end.id]) return s->home[n.id] < s->home[end.id];
+    return reduction_way(s, n) == BY_ITSELF && reduction_way(s, end) != BY_ITSELF;
+}
+
 /* Where sums of two kernels meet, the later one goes on. */
 static uint32_t join(const Scheduler *s, uint32_t a, uint32_t b)
 {
     if (a == NO_SUMS || a == b || b == MIXED) return b;
     if (b == NO_SUMS || a == MIXED) return a;
-    return s->home[a] > s->home[b] ? a : s->home[a] < s->home[b] ? b : MIXED;
+    return is_there_before(s, (Node){b}, (Node){a})   ? a
+           : is_there_before(s, (Node){a}, (Node){b}) ? b
+                                                      : MIXED;
 }
 
 /* By node id, for reductions in rows (`in_rows`), or for all others. The former's kernel may read
@@ -153,7 +162,7 @@ void find_left(Scheduler *s)
 /* Whether a finish kernel, whose sums end with `own`, loads a value. */
 static bool is_finish_load(const Scheduler *s, Node own, Node n)
 {
-    if (is_reduction(s->g, n)) return s->home[n.id] < s->home[own.id];
+    if (is_reduction(s->g, n)) return is_there_before(s, n, own);
     return is_tensor(s->g, n) || (s->passed[n.id] && s->finished[n.id].id != own.id);
 }
 

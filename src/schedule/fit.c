@@ -180,8 +180,8 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->accumulator_count; i++)
         if ((k->column_ctas > 1 || k->cluster > 1) && !k->accumulators[i].per_column)
             return "a sum over everything needs a whole row in each CTA";
-    if (k->column_ctas > 1 && (k->cluster > 1 || k->teams > 1))
-        return "tiles: a row that is cut into parts excludes cluster= and rows=";
+    if (k->column_ctas > 1 && (k->cluster > 1 || (k->teams > 1 && !k->columnwise)))
+        return "tiles: a row that is cut into parts excludes cluster=, and rows= but in column";
     if (f->lag && (f->row != 1 + IN_STAGES || !k->inner_count || k->phases != 2))
         return "lag: only for rows in a ring that two phases read";
     if (f->lag && k->teams > 1 && !has_copy_warp(k)) return "lag: only with one row at a time";
@@ -258,7 +258,8 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
     const Schedule *f = &s->forced;
     bool copy_warp = f->family == FAMILY_WARP_SPECIALIZED, ring = f->stages > 1 || f->reuse;
     int threads = kernel_threads(k) + helper_threads(k);
-    bool walks = gains_by_walking(k) && k->column_ctas == 1 && !k->dynamic;
+    bool whole = k->column_ctas == 1 || (k->columnwise && !copy_warp && !f->lines);
+    bool walks = gains_by_walking(k) && whole && !k->dynamic;
     if (!ring)
         return copy_warp ? "stages: warp-specialized needs a ring of two stages or more"
                : f->lag || f->lines || f->scalars
@@ -321,7 +322,7 @@ static int default_conversion(const Scheduler *s, const Kernel *k)
 static int rows_of_part(const Scheduler *s, const Kernel *k)
 {
     enum { LEAST = 64, OF_TEAM = 4, LEAST_BYTES = 1 << 16, SMALL = 8, SMALL_OF_TEAM = 2 };
-    const int64_t bytes = column_count(s, k) * row_bytes(k);
+    const int64_t bytes = ceil_div(column_count(s, k), k->column_ctas) * row_bytes(k);
     const int small = SMALL_OF_TEAM * k->teams;
     if (!k->accumulator_count) return small > SMALL ? small : SMALL; /* CTAs get as many each */
     int64_t rows = OF_TEAM * k->teams > LEAST ? OF_TEAM * k->teams : LEAST;
@@ -335,7 +336,7 @@ static void derive_shape(Scheduler *s, Kernel *k)
     enum { PAIR = 2 };
     Schedule *f = &s->forced;
     bool ring = f->stages > 1 || f->reuse;
-    f->lines = ring && wants_lines(s, k, (Home)(f->row - 1));
+    f->lines = ring && k->column_ctas == 1 && wants_lines(s, k, (Home)(f->row - 1));
     f->scalars = ring && !has_copy_warp(k) && fetches_scalars(k) && has_scalars_of_rows(k);
     f->paced = has_copy_warp(k) && ((k->accumulator_count && row_inputs(k) == PAIR) || k->vec == 1);
     f->part = k->kept ? rows_of_part(s, k) : 0;

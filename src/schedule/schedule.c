@@ -260,12 +260,18 @@ static bool choose(Scheduler *s, Plan *plan)
 /* ---- the plan
  * -------------------------------------------------------------------------------- */
 
+/* Of a level: kernels without sums over rows, those with them, which may end them with what the
+ * former have stored, and what finishes these sums. */
+static int turn(const Kernel *k)
+{
+    return k->finishes >= 0 ? 2 : k->accumulator_count > 0;
+}
+
 static int order(const void *left, const void *right)
 {
     const Kernel *a = left, *b = right;
     if (a->level != b->level) return a->level < b->level ? -1 : 1;
-    int finish = (a->finishes >= 0) - (b->finishes >= 0);
-    return finish ? finish : a->index - b->index;
+    return turn(a) != turn(b) ? turn(a) - turn(b) : a->index - b->index;
 }
 
 static void sort_kernels(Scheduler *s, Plan *plan)

@@ -68,10 +68,10 @@ template <class T, int warps> DEVICE void fetch_element(T (&buffer)[warps], cons
 //@ arrived
 // v, once its load has landed. Compilers wait for a load where its value is first used. If that is in a loop behind the
 // load, every pass waits there, for younger loads too. So v is used here, by an xor with 0 that no compiler sees to
-// be 0: every launch of this kernel has gridDim.y 1.
+// be 0: every launch has gridDim.z 1.
 template <class T> DEVICE T arrived(T v)
 {
-    *(unsigned *)&v ^= gridDim.y - 1;
+    *(unsigned *)&v ^= gridDim.z - 1;
     return v;
 }
 

@@ -430,10 +430,10 @@ template <int n> DEVICE float widen_anew(const vector<bf16, n> &v, int i)
 
 //@ widen_half_again
 // An f16 of a vector widened, and widened anew wherever this is written: only a conversion can, so of a word that the
-// compiler cannot know to be the same, by an xor with 0, for grids are of height 1 where rows are whole.
+// compiler cannot know to be the same, by an xor with 0, for every launch has gridDim.z 1.
 template <int n> DEVICE float widen_half_again(const vector<f16, n> &v, int i)
 {
-    const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.y - 1);
+    const unsigned pair = ((const unsigned *)&v)[i / 2] ^ (gridDim.z - 1);
     return f16{(unsigned short)(i % 2 == 0 ? pair : pair >> 16)};
 }
 
