@@ -113,7 +113,19 @@ static double small_accesses(const Kernel *k)
     return plain && bytes > 0 && bytes < WHOLE ? pow(WHOLE / bytes, SMALL) : 1;
 }
 
+/* ... where a CTA with sums reads a slice of each row, which is short beside a page of memory. */
+static double slice_slowdown(const Scheduler *s, const Kernel *k)
+{
+    enum { PAGE = 4096 };
+    static const double SLICE = 0.02;
+    if (!k->columnwise || !has_column_parts(k)) return 1;
+    const double row = (double)column_count(s, k) * narrowest_read(k),
+                 whole = row < PAGE ? row : PAGE, slice = row / k->column_ctas;
+    return slice < whole ? pow(whole / slice, SLICE) : 1;
+}
+
 double access_slowdown(const Scheduler *s, const Kernel *k)
 {
-    return beside_slowdown(s, k) * short_runs(s, k) * narrow_slowdown(k) * small_accesses(k);
+    return beside_slowdown(s, k) * short_runs(s, k) * narrow_slowdown(k) * small_accesses(k) *
+           slice_slowdown(s, k);
 }

@@ -289,6 +289,31 @@ static double time_of_one(const Scheduler *s, const Kernel *k)
            s->target->launch;
 }
 
+/* Rows of partials: each CTA has one, or a slice of it. The parts of groups are taken for as many. */
+static double partial_rows(const Scheduler *s, const Kernel *k, int sms)
+{
+    return (double)resident(s, k) * sms / (k->cluster * (k->kept ? 1 : k->column_ctas));
+}
+
+/* How many times as long it takes because SMs have nothing to do: a tensor has so few parts of
+ * groups, or slices of them, that some SMs have one more than others, or none. */
+static double idle_factor(const Scheduler *s, const Kernel *k, const Part *part)
+{
+    if (!k->kept || !k->columnwise) return 1;
+    const double bytes = part->traffic * k->part_rows / k->column_ctas,
+                 parts = SOME_BYTES / (bytes > 1 ? bytes : 1) / s->target->sms;
+    return ceil(parts) / parts;
+}
+
+/* What follows the kernel that leaves partials. */
+static double finish_time(const Scheduler *s, const Kernel *k, int sms)
+{
+    const double sums = accumulator_registers(s, k);
+    if (!(sums > 0)) return 0;
+    return s->target->finish + 2 * REGISTER_BYTES * sums * (double)column_count(s, k) *
+                                   partial_rows(s, k, sms) / s->target->partials_rate;
+}
+
 static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, bool many,
                            Bound *bound)
 {
@@ -301,13 +326,10 @@ static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, boo
         sum += pow(times[i], P);
         if (times[i] > times[*bound]) *bound = (Bound)i;
     }
-    double sums = accumulator_registers(s, k), ctas = (double)resident(s, k) * sms / k->cluster;
-    double finish = sums > 0 ? t->finish + 2 * REGISTER_BYTES * sums * (double)column_count(s, k) *
-                                               ctas / t->partials_rate
-                             : 0;
-    double all = rows * k->cluster / sms * pow(sum, 1 / P) * register_factor(s, k),
+    double all = rows * k->cluster / sms * pow(sum, 1 / P) * register_factor(s, k) *
+                 idle_factor(s, k, &part),
            one = time_of_one(s, k) - t->launch; /* however few rows there are */
-    return (all > one ? all : one) + finish + t->launch;
+    return (all > one ? all : one) + finish_time(s, k, sms) + t->launch;
 }
 
 /* Rows that are taken for many. */

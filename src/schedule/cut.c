@@ -188,7 +188,8 @@ static int request_slot(Scheduler *s, Node n)
         else if (!is_reduction(s->g, n))
             add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1,
                       s->slot_of[n.id]);
-        else if (reduction_way(s, n) == BY_ROW)
+        else if (reduction_way(s, n) == BY_ROW ||
+                 (reduction_way(s, n) == BY_ITSELF && s->has_own_stores))
             add_store(s, reduction_kernel(s, n), n, -1, -1, s->slot_of[n.id]);
     }
     return s->slot_of[n.id];
@@ -377,6 +378,7 @@ static Family find_family(const Kernel *k)
 static void cut(Scheduler *s, bool late)
 {
     s->kernels.count = s->slots.count = 0;
+    s->has_own_stores = false;
     s->slot_of = NEW_ARRAY(s->arena, int, s->g->nodes.count);
     for (int i = 0; i < s->g->nodes.count; i++) s->slot_of[i] = -1;
     find_levels(s, late);
@@ -397,7 +399,7 @@ static void cut(Scheduler *s, bool late)
         Kernel *k = &s->kernels.data[i];
         for (int j = 0; j < k->inner_count; j++)
             if (reduction_way(s, k->inner[j].node) == BY_ITSELF)
-                store_results(s, k, k->inner[j].node);
+                store_results(s, k, k->inner[j].node); /* that are asked for so far */
         pair_reductions(s, k);
         pair_accumulators(s, k);
         find_picks(s, k);
@@ -405,6 +407,7 @@ static void cut(Scheduler *s, bool late)
         find_load_phases(s, k);
         leave_picked(k);
     }
+    s->has_own_stores = true;
     if ((s->problem = find_oversize(s))) return;
     for (int i = 0; i < s->kernels.count; i++) {
         group_rows(s, &s->kernels.data[i]);

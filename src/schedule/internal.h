@@ -70,7 +70,8 @@ typedef struct {
     Node *left_by;  /* of what is made of reductions in rows alone, and worth storing: one of those,
                        whose kernel leaves it for kernels that do not compute them; else 0 */
     int *slot_of;   /* the slot with the value, -1: none */
-    int *first_output; /* the outputs of each node, in order; -1: none */
+    bool has_own_stores; /* reductions by themselves have their stores */
+    int *first_output;   /* the outputs of each node, in order; -1: none */
 
     int *next_output;     /* by output; -1: no more */
     const int *tensor_of; /* by parameter: how many before it are tensors */

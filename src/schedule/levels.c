@@ -88,7 +88,9 @@ Way reduction_way(const Scheduler *s, Node n)
     AxisSet rows = s->a->rows, columns = s->a->columns;
     AxisSet reduced = node(s->g, n)->reduced, from = node(s->g, arg(s->g, n, 0))->axes;
     AxisSet left = node(s->g, n)->axes;
-    if (reduced == columns || is_over_part(s, n)) return BY_ROW;
+    /* what neighbouring rows have in common they do not each reduce */
+    const bool common = s->a->beside && !(from & s->a->beside);
+    if ((reduced == columns && !common) || is_over_part(s, n)) return BY_ROW;
     bool all_rows = (from & rows) && axes_within(from & rows, reduced);
     if (all_rows && !left && (from & columns) == columns) return BY_RIDING;
     if (all_rows && !left && !(from & columns) && (!s->apart_sums || adds_apart(s, n)))

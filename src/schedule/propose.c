@@ -284,6 +284,28 @@ static void propose_parts(Proposals *p)
     p->now.tiles = 0;
 }
 
+/* Sums over the rows of each group, of some of its columns: where groups are few, SMs have more to
+ * share out. */
+static void propose_slices(Proposals *p)
+{
+    enum { MOST_OF_SLICE = 256, LEAST_CTA = 128, MOST_CTA = SUM_THREADS };
+    const int64_t vectors = p->vectors;
+    p->now.tiles = 1;
+    for (int threads = WARP; threads <= MOST_OF_SLICE && threads < vectors; threads *= 2) {
+        if (!admits(p, KEY_threads, threads)) continue;
+        p->now.threads = threads;
+        p->vectors = threads;
+        for (int cta = threads > LEAST_CTA ? threads : LEAST_CTA; cta <= MOST_CTA; cta *= 2) {
+            p->now.rows = p->asked.rows ? p->asked.rows : cta / threads;
+            propose_registers(p);
+            propose_rings(p);
+            if (p->asked.rows) break;
+        }
+        p->vectors = vectors;
+    }
+    p->now.tiles = 0;
+}
+
 /* Rows that are read again by fewer threads than hold them: each may have more registers. */
 static void propose_fewer(Proposals *p)
 {
@@ -301,6 +323,7 @@ static void propose_shapes(Proposals *p)
     propose_long(p);
     if (p->now.cluster == 1 || p->now.cluster > p->s->target->max_cluster) propose_fewer(p);
     if (!k->inner_count && !k->dynamic && p->now.cluster == 1) propose_parts(p);
+    if (k->columnwise && k->kept && !k->dynamic) propose_slices(p);
 }
 
 /* Told how many CTAs an SM has, ptxas takes registers for what threads load at once, where there
