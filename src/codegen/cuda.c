@@ -267,6 +267,7 @@ static Emitter *make_emitter(Arena *arena, const Plan *plan, int index, bool str
     e->collapsed = strided ? 0 : e->launch->collapsed;
     e->gathers = strided && e->k->dense;
     e->contiguous = strided ? 0 : e->k->contiguous;
+    e->by_column = e->k->finishes >= 0;
     e->merged = e->gathers || is_dense(e->k) ? 0 : e->k->dense;
     e->out = text_new(arena);
     make_arrays(e);

@@ -65,6 +65,7 @@ typedef struct {
     AxisSet contiguous;       /* column axes that tensors have side by side */
     AxisSet line;             /* the same, where a column's results are stored */
     bool gathers;             /* columns are counted as one, but elements may lie anywhere */
+    bool by_column;           /* a value is of one column, not of a vector: where sums end */
     int phase;                /* that is being printed */
     Text *out;
 

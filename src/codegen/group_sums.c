@@ -82,8 +82,10 @@ static void emit_column_results(Emitter *e)
 static void emit_group_end(Emitter *e)
 {
     const Coords in_tile = enter_only_column(e);
+    e->by_column = true;
     line(e->out, "__syncthreads();    // all of them are there");
     emit_column_results(e);
+    e->by_column = false;
     leave_vector(e, &in_tile);
     /* Teams and warps that meet have their barrier there, before they leave other sums. */
     bool meets = e->k->teams > 1 || (e->k->inner_count && e->k->threads_per_row > 32);

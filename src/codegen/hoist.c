@@ -68,7 +68,7 @@ static bool counts_columns(const Kernel *k)
 
 static bool find_test(const Emitter *e, Node n, PlaceTest *test)
 {
-    return counts_columns(e->k) && find_place_test(e->g, e->k->columns, n, test);
+    return !e->by_column && counts_columns(e->k) && find_place_test(e->g, e->k->columns, n, test);
 }
 
 bool compares_place(const Emitter *e, Node n)
@@ -93,9 +93,9 @@ int list_mentioned(const Emitter *e, Node n, Node operands[MOST_MENTIONED])
 static const char *fixed_place(Emitter *e, const PlaceTest *test)
 {
     const NodeInfo *info = node(e->g, test->terms[0].n);
-    if (test->count && info->op != OP_CONST) return NULL;
-    if (test->count > 1 || (test->count && test->terms[0].minus)) return NULL;
-    const int64_t at = test->count ? info->integer : 0;
+    if (test->count > 1 || (test->count && info->op != OP_CONST)) return NULL;
+    const uint64_t wrapped = test->count ? (uint64_t)info->integer : 0;
+    const int64_t at = (int64_t)(test->count && test->terms[0].minus ? -wrapped : wrapped);
     return arena_format(e->arena, "%d", (int)(at < -1 ? -1 : at < INT_MAX ? at : INT_MAX));
 }
 

@@ -9,6 +9,7 @@ typedef struct {
     uint64_t state;
     Sketch *sketch;
     LIST(Term *) values; /* inputs and statements so far */
+    AxisSet reduced;     /* by the last reduction; 0: there is none */
     bool wild;           /* any value may be of any size */
     bool stepping;       /* may step on computed floats */
 } Draw;

@@ -320,14 +320,23 @@ static AxisSet group_rows(const Draw *d, AxisSet axes)
     return axes & next && axes & ~rows && axes & (next - 1) ? next : 0;
 }
 
+/* The axes of a reduction of `t`: often those of the one before, which may be of other operands. */
+static AxisSet draw_reduced(Draw *d, const Term *t)
+{
+    AxisSet over = draw_set(d, t->axes);
+    const bool again = d->reduced && !(d->reduced & ~t->axes);
+    if (group_rows(d, t->axes) && chance(d, 1, 2)) over = group_rows(d, t->axes);
+    if (again && chance(d, 1, 2)) over = d->reduced;
+    if (!over) over = t->axes;
+    return d->reduced = over;
+}
+
 static Term *draw_reduction(Draw *d)
 {
     static const char *const names[] = {"sum", "sum", "sum", "mean", "mean",
                                         "max", "min", "var", "prod"};
     Term *t = draw_with_axes(d);
-    AxisSet over = draw_set(d, t->axes);
-    if (group_rows(d, t->axes) && chance(d, 1, 2)) over = group_rows(d, t->axes);
-    if (!over) over = t->axes;
+    const AxisSet over = draw_reduced(d, t);
     if (chance(d, 1, 3) && type_is_float(t->type)) t = binary(d, "*", t, draw_float(d));
     const char *name = DRAW(d, names);
     if (!strcmp(name, "prod") && !d->wild) t = near_one(d, t);
@@ -340,8 +349,7 @@ static Term *draw_library(Draw *d)
                                         "layer_norm", "rms_norm",    "l2_normalize"};
     const uint32_t which = below(d, 6);
     Term *t = draw_with_axes(d);
-    AxisSet over = draw_set(d, t->axes);
-    if (!over) over = t->axes;
+    const AxisSet over = draw_reduced(d, t);
     Term *args[] = {within(d, t, 50), literal(d, "1e-5")};
     return library(d, names[which], over, which >= 3 ? 2 : 1, args);
 }
