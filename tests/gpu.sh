@@ -132,6 +132,18 @@ list_cases() {
     for size in "T=64" "T=5000" "B=400 T=200" "B=2 C=4099" "B=300 T=1200 C=64"; do
         echo "tests/cases/group_sums.fuse $size"
     done
+    # slices of the columns of a group, by several teams, in rings and not
+    local first=row:exact=1,threads=512,reads=2,axes=last+column:exact=1,axes=last
+    for schedule in threads=32,rows=4,tiles=1,stages=3,per_sm=2,live=2,part=64 threads=16,rows=8,tiles=2,live=2,part=64 \
+        threads=64,rows=2,tiles=1,stages=2,reuse=1,per_sm=2,live=2,part=64 threads=32,rows=4,tiles=1,stages=3,row=ring,per_sm=2,live=2,part=64; do
+        for size in "C=1032 T=300 B=1" "C=1024 B=64 T=517" "C=4104 B=3 T=900" "C=1032 B=400"; do
+            echo "tests/cases/pooled_by_mask.fuse $size --schedule $first,$schedule"
+        done
+    done
+    for size in "" "C=64 T=512 B=64" "C=333 T=1000" "C=7 T=3000"; do
+        for name in pooled_by_mask attention_pool ends_with_earlier; do echo "tests/cases/$name.fuse $size"; done
+    done
+    for size in "" "B=300 H=7" "H=3000 M=1000" "M=77"; do echo "tests/cases/place_of_sums.fuse $size"; done
     for columns in 40 301 4096 16648 50257; do
         echo "tests/cases/places.fuse M=331 N=$columns"
         echo "tests/cases/places_summed.fuse M=331 N=$columns"

@@ -374,6 +374,14 @@ list_long_cases() {
         "B=3 --stride total=121,60,1 --offset least=1" "B=3 T=400 --schedule column:ctas=5"; do
         echo "tests/cases/group_sums.fuse $size"
     done
+    # slices of the columns of a group, by several teams, in rings and not
+    local first=row:exact=1,threads=512,reads=2,axes=last+column:exact=1,axes=last
+    for schedule in threads=32,rows=4,tiles=1,stages=3,per_sm=2,live=2,part=64 threads=16,rows=8,tiles=2,live=2,part=64 \
+        threads=64,rows=2,tiles=1,stages=2,reuse=1,per_sm=2,live=2,part=64 threads=32,rows=4,tiles=1,stages=3,row=ring,per_sm=2,live=2,part=64; do
+        for size in "C=1032 T=300 B=1 --sms 1" "C=1024 B=9 --sms 2"; do
+            echo "tests/cases/pooled_by_mask.fuse $size --schedule $first,$schedule"
+        done
+    done
     # rings of sums alone that run on from part to part, and parts of rows that have none
     for size in "B=3 T=67 C=2304 --sms 2" "B=5 T=66 C=640 --sms 1" "B=2 T=67 C=16648 --sms 1" "B=3 T=200 C=72"; do
         echo "tests/golden/group_sums.fuse $size"
