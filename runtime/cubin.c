@@ -137,16 +137,24 @@ int cubin_count(const void *code, size_t bytes)
     return count;
 }
 
-/* Opens the cubin that has the kernel, and finds its text. */
-static bool find_kernel(const void *code, size_t bytes, const char *kernel, Elf *elf, Section *text)
+/* Opens the cubin that has the kernel, and finds its text; -1: none has. */
+static int find_kernel(const void *code, size_t bytes, const char *kernel, Elf *elf, Section *text)
 {
-    for (size_t at = 0; at < bytes;) {
+    int index = 0;
+    for (size_t at = 0; at < bytes; index++) {
         const char *cubin = (const char *)code + at;
         const size_t own = cubin_bytes(cubin, bytes - at);
-        if (open_elf(cubin, own, elf) && find_section(elf, ".text.", kernel, text)) return true;
+        if (open_elf(cubin, own, elf) && find_section(elf, ".text.", kernel, text)) return index;
         at += own;
     }
-    return false;
+    return -1;
+}
+
+int cubin_of(const void *code, size_t bytes, const char *kernel)
+{
+    Elf elf;
+    Section text;
+    return find_kernel(code, bytes, kernel, &elf, &text);
 }
 
 static const char *symbol_name(const Elf *elf, const Section *symbols, uint64_t index)
@@ -215,7 +223,7 @@ bool cubin_usage(const void *code, size_t bytes, const char *log, const char *ke
     *usage = (Usage){-1, -1, -1, -1};
     Elf elf;
     Section section;
-    if (!find_kernel(code, bytes, kernel, &elf, &section)) return false;
+    if (find_kernel(code, bytes, kernel, &elf, &section) < 0) return false;
     if (find_section(&elf, ".nv.info", "", &section))
         read_attributes(&elf, &section, kernel, usage);
     usage->smem_bytes = static_smem(&elf, kernel, log);
@@ -237,7 +245,8 @@ bool cubin_waits_first(const void *code, size_t bytes, const char *kernel)
                                        0x181 /* LDG */};
     Elf elf;
     Section text;
-    if (!find_kernel(code, bytes, kernel, &elf, &text) || !is_inside(&elf, text.offset, text.size))
+    if (find_kernel(code, bytes, kernel, &elf, &text) < 0 ||
+        !is_inside(&elf, text.offset, text.size))
         return false;
     for (uint64_t at = text.offset; at + INSTRUCTION <= text.offset + text.size;
          at += INSTRUCTION) {

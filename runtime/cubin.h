@@ -16,6 +16,8 @@ typedef struct {
  * and how many there are; of what is no cubin all of them, and 1. */
 size_t cubin_bytes(const void *code, size_t bytes);
 int cubin_count(const void *code, size_t bytes);
+/* Which of them has the kernel; -1: none. */
+int cubin_of(const void *code, size_t bytes, const char *kernel);
 /* False if no cubin of the code has such a kernel. `log` is that of `ptxas -v`, or NULL:
  * spill_bytes is then -1. */
 bool cubin_usage(const void *code, size_t bytes, const char *log, const char *kernel, Usage *usage);

@@ -130,12 +130,9 @@ static fusec_status load_module(fusec_device *device, CodeModule *module, fusec_
 CUresult module_function(const fusec_device *device, const CodeModule *module, const char *name,
                          CUfunction *function)
 {
-    CUresult result = CUDA_SUCCESS;
-    for (int i = 0; i < module->handle_count; i++) {
-        result = device->driver.cuModuleGetFunction(function, module->handles[i], name);
-        if (result != CUDA_ERROR_NOT_FOUND) break;
-    }
-    return result;
+    const int found = cubin_of(module->code.data, module->code.bytes, name);
+    return device->driver.cuModuleGetFunction(function, module->handles[found < 0 ? 0 : found],
+                                              name);
 }
 
 /* The source of a module. */

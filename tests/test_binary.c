@@ -187,8 +187,11 @@ START_TEST(kernels_are_compiled_one_by_one)
         ck_assert(cubin_usage(apart.data, apart.bytes, apart.log, kernels[i], &other));
         ck_assert_mem_eq(&one, &other, sizeof one);
         ck_assert_str_eq(cubin_kernel_name(apart.data, apart.bytes, i), kernels[i]);
+        ck_assert_int_eq(cubin_of(apart.data, apart.bytes, kernels[i]), i);
+        ck_assert_int_eq(cubin_of(whole.data, whole.bytes, kernels[i]), 0);
     }
     ck_assert_ptr_null(cubin_kernel_name(apart.data, apart.bytes, 2));
+    ck_assert_int_eq(cubin_of(apart.data, apart.bytes, "another"), -1);
     for (size_t length = 0; length < apart.bytes; length += 61) {
         char *cut = malloc(length + 1);
         memcpy(cut, apart.data, length);

@@ -124,7 +124,7 @@ bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
 {
     const Graph *g = s->graph;
     const int width = output_width(s);
-    bool passed = true;
+    bool passed = true, nans = false;
     if (table)
         line(table, "%-*s %-6s %16s %10s %14s", width,
              s->is_cpu && !s->is_simulated ? "no kernel ran" : "verified", "dtype", "worst error",
@@ -135,7 +135,12 @@ bool judge_batch(const Session *s, const Batch *b, const Truth *t, Text *table)
         Verdict v = judge_output(s, b, t, i);
         if (table) report(table, width, o, &v);
         passed &= !v.wrong;
+        nans |= v.nans > 0;
     }
+    if (table && nans && !s->options->in)
+        line(table,
+             "    (inputs are random normal numbers, and positive where they are named rstd, rs, "
+             "std, var or scale; --in gives others)");
     return passed;
 }
 

@@ -9,6 +9,7 @@ enum { LISTED = 40, TRIED = 8 * LISTED };
 
 typedef struct {
     Estimate estimate;
+    double time; /* of the kernel, by the model; 0: not known */
     const char *schedule;
     Schedule main; /* of the main kernel, without per_sm */
     int few, many; /* per_sm: from, to */
@@ -48,17 +49,18 @@ static bool is_admitted(Arena *arena, const char *forced, const Schedule *s)
     return true;
 }
 
-static Ranked ranked_new(Arena *arena, const Plan *chosen, const char *schedule)
+static Ranked ranked_new(Arena *arena, const Plan *chosen, const char *schedule, double time)
 {
-    Ranked r = {.schedule = schedule, .main = read_main(arena, chosen, schedule)};
+    Ranked r = {.schedule = schedule, .time = time, .main = read_main(arena, chosen, schedule)};
     r.few = r.many = value_of(&r.main, KEY_per_sm);
     r.untold = !r.many;
     return r;
 }
 
-static bool is_same_speed(const Estimate *a, const Estimate *b)
+static bool is_same_speed(const Ranked *one, const Ranked *other)
 {
-    return a->unknown ? b->unknown && !strcmp(a->unknown, b->unknown)
+    const Estimate *a = &one->estimate, *b = &other->estimate;
+    return a->unknown ? b->unknown && !strcmp(a->unknown, b->unknown) && one->time == other->time
                       : !b->unknown && a->bound == b->bound &&
                             rounded_gbps(a->gbps) == rounded_gbps(b->gbps);
 }
@@ -71,8 +73,7 @@ static int find_alike(const Ranked *all, int count, const Ranked *r)
     for (int i = 0; i < count; i++) {
         Schedule other = all[i].main;
         other.per_sm = 0;
-        if (!all[i].chosen && is_same_speed(&all[i].estimate, &r->estimate) &&
-            !memcmp(&plain, &other, sizeof plain))
+        if (!all[i].chosen && is_same_speed(&all[i], r) && !memcmp(&plain, &other, sizeof plain))
             return i;
     }
     return -1;
@@ -109,6 +110,13 @@ static const Plan *plan_of(Arena *arena, const Plan *chosen, const char *schedul
     return try_schedule(arena, chosen->analysis, &chosen->target, schedule, &problem);
 }
 
+static int find_chosen(const Ranked *all)
+{
+    int at = 0;
+    while (!all[at].chosen) at++;
+    return at;
+}
+
 /* The chosen one and the model's fastest that --schedule admits, in the order of what it expects.
  * `grouped`: those that differ in per_sm alone are one. */
 static Ranked *rank(Arena *arena, const Plan *chosen, bool grouped, int *count, int *more)
@@ -117,12 +125,13 @@ static Ranked *rank(Arena *arena, const Plan *chosen, bool grouped, int *count, 
     const char *own = complete_schedule(arena, chosen);
     const Alternatives list = list_alternatives(arena, chosen);
     Ranked *all = NEW_ARRAY(arena, Ranked, LISTED + 1);
-    all[0] = ranked_new(arena, chosen, own);
+    all[0] = ranked_new(arena, chosen, own, 0);
     all[0].estimate = estimate_speed(chosen);
     all[0].chosen = true;
     *count = 1;
     for (int i = 0; i < list.count; i++) {
-        Ranked next = ranked_new(arena, chosen, list.data[i].schedule);
+        Ranked next = ranked_new(arena, chosen, list.data[i].schedule, list.data[i].time);
+        if (!strcmp(next.schedule, own)) all[find_chosen(all)].time = next.time;
         if (!strcmp(next.schedule, own) || !is_admitted(arena, chosen->forced, &next.main))
             continue;
         if (*count >= LISTED || tried >= TRIED) {
@@ -164,7 +173,7 @@ static Rejections list_refused(Arena *arena, const Plan *chosen)
 /* Why the model has no figure for some, each reason once. */
 static void list_unknown(Text *out, const Ranked *all, int count)
 {
-    const char *before = "?: the model was not fitted on these: ";
+    const char *before = "1.00x: how many times as long as the fastest; no GB/s, for ";
     for (int i = 0; i < count; i++) {
         const char *reason = all[i].estimate.unknown;
         bool said = !reason;
@@ -177,18 +186,33 @@ static void list_unknown(Text *out, const Ranked *all, int count)
     if (*before == ';') text_print(out, "\n");
 }
 
+static double least_time(const Ranked *all, int count)
+{
+    double least = 0;
+    for (int i = 0; i < count; i++)
+        if (all[i].time > 0 && (!least || all[i].time < least)) least = all[i].time;
+    return least;
+}
+
+/* GB/s, or how many times as long as the fastest; "?": neither is known. */
+static const char *speed_text(Arena *arena, const Ranked *r, double least)
+{
+    if (!r->estimate.unknown) return arena_format(arena, "%.0f", rounded_gbps(r->estimate.gbps));
+    return r->time > 0 ? arena_format(arena, "%.2fx", r->time / least) : "?";
+}
+
 void explain_candidates(Text *out, const Plan *plan)
 {
     int count, more;
     const Ranked *all = rank(out->arena, plan, true, &count, &more);
+    const double least = least_time(all, count);
     line(out,
          "candidates: GB/s with many rows and what takes longest, by the cost model; * is chosen");
     for (int i = 0; i < count; i++) {
         const Estimate *e = &all[i].estimate;
-        const char *gbps =
-            e->unknown ? "?" : arena_format(out->arena, "%.0f", rounded_gbps(e->gbps));
-        line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ", gbps,
-             e->unknown ? "" : bound_name(e->bound), group_text(out->arena, &all[i]));
+        line(out, "%s %5s  %-12s  %s", all[i].chosen ? "  *" : "   ",
+             speed_text(out->arena, &all[i], least), e->unknown ? "" : bound_name(e->bound),
+             group_text(out->arena, &all[i]));
     }
     list_unknown(out, all, count);
     if (more) line(out, "not listed: %d that the model expects to be slower", more);

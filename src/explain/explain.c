@@ -22,6 +22,15 @@ static const char *choice_text(Arena *arena, const Analysis *a)
     return arena_format(arena, "axes=%s", key_value(arena, KEY_axes, (int)a->choice + 1));
 }
 
+/* What the plan of other columns would take, beside this one. */
+static const char *cost_of_columns(Arena *arena, const Plan *plan, const Analysis *other)
+{
+    const Plan *planned = plan_columns(arena, other, &plan->target);
+    return planned && plan->time > 0
+               ? arena_format(arena, "%.2fx the time by the cost model", planned->time / plan->time)
+               : "which have no plan";
+}
+
 static void explain_sizes(Text *out, const Plan *plan)
 {
     const Analysis *a = plan->analysis;
@@ -38,8 +47,8 @@ static void explain_sizes(Text *out, const Plan *plan)
          a->first->other ? arena_format(out->arena, " (%s)", choice_text(out->arena, a)) : "");
     for (const Analysis *one = a->first; one; one = one->other)
         if (one != a)
-            line(out, "other columns: %s (%s)", names_text(out->arena, g, one->columns),
-                 choice_text(out->arena, one));
+            line(out, "other columns: %s (%s), %s", names_text(out->arena, g, one->columns),
+                 choice_text(out->arena, one), cost_of_columns(out->arena, plan, one));
 }
 
 /* The width of a column that has room for a name, as long as the name is not out of proportion. */

@@ -82,7 +82,9 @@ Fit *fit_params(Arena *arena, const Graph *forward, const Graph *backward, Text 
             put_wrong_axes(report, p->name, backward, p->axes, forward, axes);
             return NULL;
         }
-        if (dtype_is_float(p->dtype) != dtype_is_float(dtype)) {
+        /* floats are all f64 here; the others are taken as they lie in memory */
+        const bool floats = dtype_is_float(p->dtype) && dtype_is_float(dtype);
+        if (!floats && p->dtype != dtype) {
             text_print(report, "'%s' is %s in '%s', and %s in '%s'", p->name,
                        dtype_info[p->dtype].fuse, backward->name, dtype_info[dtype].fuse,
                        forward->name);

@@ -99,8 +99,6 @@ Scheduler reading_scheduler(Arena *arena, const Analysis *a, const Target *targe
 void explain_cuts(Scheduler *s, Plan *plan);
 /* Cuts the graph as it was cut for a kernel. False: s->problem. */
 bool cut_alike(Scheduler *s, const Kernel *k);
-/* The plan of a graph as it was analyzed, without its other columns; NULL: there is none. */
-Plan *plan_columns(Arena *arena, const Analysis *a, const Target *target);
 /* Chooses the schedules of all kernels; whether some kernel is as that asks. */
 bool choose_as(Scheduler *s, const Schedule *asked);
 

@@ -67,6 +67,8 @@ typedef struct {
     int number;     /* in which it was proposed: of equal ones the first comes first */
 } Alternative;
 typedef LIST(Alternative) Alternatives;
+/* The plan of a graph as it was analyzed, without its other columns; NULL: there is none. */
+Plan *plan_columns(Arena *arena, const Analysis *a, const Target *target);
 /* What else the kernel could be that reads most, with all else as it is, from the fastest on;
  * and at most so many of them, for measurements: the fastest, at most half of them `tune_only`,
  * and some of the others, evenly. */

@@ -116,6 +116,11 @@ sed 's/dy/dz/g' relu_bwd.fuse >stray.fuse
 expect 1 'or the gradient of one' gradcheck relu.fuse stray.fuse
 sed 's/dx/dz/g' relu_bwd.fuse >stray.fuse
 expect 1 'is not the gradient of an input' gradcheck relu.fuse stray.fuse
+echo 'graph f[M = 2, N = 4](x : f32[M, N], mask : bool[N]) -> (y : f32[M, N]) { y = x * mask }' >masked.fuse
+for dtype in i64 i32 u8; do    # of another width: they would be read as they lie in memory
+    echo "graph f_bwd[M = 2, N = 4](mask : $dtype[N], dy : f32[M, N]) -> (dx : f32[M, N]) { dx = dy * mask }" >stray.fuse
+    expect 1 "'mask' is $dtype in 'f_bwd', and bool in 'f'" gradcheck masked.fuse stray.fuse M=1 N=3000000
+done
 expect 2 'takes no axis sizes' grad ln.fuse M=4
 expect 2 'a third FILE' gradcheck ln.fuse bwd.fuse bwd.fuse
 expect 2 'no axis' gradcheck ln.fuse Q=4

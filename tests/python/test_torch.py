@@ -383,6 +383,31 @@ def test_gradients_that_do_not_exist(tensors):
     same(torch.autograd.grad(y.sum(), [x]), [tensors[1].detach().expand(x.shape)])
 
 
+MASKED = """
+graph masked[M, N](x : f32[M, N], mask : bool[N], s : f32 = 1) -> (y : f32[M, N]) { y = where(mask, x * s, 0.0) }
+graph masked_bwd[M, N](mask : bool[N], dy : f32[M, N], s : f32 = 1) -> (dx : f32[M, N]) { dx = where(mask, dy * s, 0.0) }"""
+
+
+def test_scalars_and_masks_have_no_gradient(tensors):
+    x, mask = tensors[0], torch.ones(tensors[0].shape[-1], dtype=torch.bool)
+    masked = fusec.torch.op(MASKED)
+    number = torch.tensor(2.0)
+    same([masked(x, mask, s=number)], [x * 2])
+    refused(r"s requires grad, but it is a scalar, which has no gradient: declare it as a tensor, s : f32\[\]",
+            lambda: masked(x, mask, s=number.requires_grad_()))
+    refused("s is a str, not a number", lambda: masked(x, mask, s="a"))
+    refused("s is a list, not a number", lambda: masked(x, mask, s=[1.0]))
+    # another dtype is told before a gradient that it cannot have
+    refused("mask is f32, the graph declares bool", lambda: masked(x, torch.ones(mask.shape, requires_grad=True)))
+    forward = fusec.Program(MASKED.split("graph masked_bwd")[0])
+    refused(r"ds is the gradient of a scalar of masked, .*declare it as a tensor there, s : f32\[\]",
+            lambda: fusec.torch.op(forward, backward=MASKED.replace("dx : f32[M, N])", "dx : f32[M, N], ds : f32[])").replace(
+                "dy * s, 0.0) }", "dy * s, 0.0) ds = sum[M, N](dy) }"), backward_graph="masked_bwd", graph="masked"))
+    refused("dmask: mask is bool in masked, which has no gradient",
+            lambda: fusec.torch.op(forward, backward=MASKED.replace("dx : f32[M, N])", "dx : f32[M, N], dmask : f32[N])").replace(
+                "dy * s, 0.0) }", "dy * s, 0.0) dmask = sum[M](dy) }"), backward_graph="masked_bwd", graph="masked"))
+
+
 def test_the_gradient_of_a_gradient(layer_norm, tensors):
     (dx,) = torch.autograd.grad(layer_norm(*tensors)[0].square().sum(), [tensors[0]], create_graph=True)
     same([dx], torch.autograd.grad(theirs(*tensors).square().sum(), [tensors[0]]), 1e-3)

@@ -98,6 +98,7 @@ class Join:
     def check(self, inputs: Sequence[torch.Tensor]) -> None:
         for i in self.without:
             if inputs[i].requires_grad:
+                _kernels.check_tensors(self.graph, inputs)    # another dtype is the likelier mistake
                 raise Error(f"{self.graph.name}: {self.graph.inputs[i].name} requires grad, but {self.back.graph.name} "
                             f"has no output d{self.graph.inputs[i].name}")
 
@@ -392,6 +393,9 @@ def front(graph: Graph, raw: Any, join: Join | None, ways: tuple[Any, Any, Any] 
                 values = [named.get(name, default) for name, default in scalars]
             if len(inputs) != count or None in values or not named.keys() <= scalar_names:
                 inputs, values = graph.bind(inputs, named)    # type: ignore[assignment]
+            for value in values:
+                if type(value) is not float and type(value) is not int:
+                    check_scalars(graph, values)
         if is_compiling():
             return traced(inputs, values, formula)
         if unsharded and "torch.distributed.tensor" in modules:
@@ -412,6 +416,16 @@ def front(graph: Graph, raw: Any, join: Join | None, ways: tuple[Any, Any, Any] 
             raise explain(why, graph, inputs) from None
 
     return call
+
+
+def check_scalars(graph: Graph, values: Sequence[Any]) -> None:
+    """Scalars are numbers, also torch's symbolic ones; of tensors only those that want no gradient."""
+    for scalar, value in zip(graph.scalars, values, strict=True):
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            raise Error(f"{graph.name}: {scalar.name} requires grad, but it is a scalar, which has no gradient: declare it "
+                        f"as a tensor, {scalar.name} : {scalar.dtype}[]")
+        if isinstance(value, str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+            raise Error(f"{graph.name}: {scalar.name} is a {type(value).__name__}, not a number")
 
 
 def numbers(graph: Graph, outputs: Sequence[str] | None) -> tuple[int, ...]:

@@ -81,6 +81,10 @@ def join(forward: Graph, program: Program, graph: Graph) -> Backward:
     gradients: list[int | None] = [None] * len(forward.inputs)
     for number, tensor in enumerate(graph.outputs):
         of = differentiated(tensor.name, inputs)
+        number_of = differentiated(tensor.name, {s.name: i for i, s in enumerate(forward.scalars)})
+        if of is None and number_of is not None:
+            raise Error(f"{graph.name}: {tensor.name} is the gradient of a scalar of {forward.name}, which calls give as a "
+                        f"number: declare it as a tensor there, {number_of} : f32[]")
         if of is None:
             raise Error(f"{graph.name}: {tensor.name} is the gradient of no input of {forward.name}")
         check_gradient(forward, graph, feeds, forward.inputs[inputs[of]], tensor)
@@ -127,6 +131,8 @@ def check_alike(forward: Graph, graph: Graph, feed: Feed, tensor: Declared) -> N
 def check_gradient(forward: Graph, graph: Graph, feeds: Sequence[Feed], of: Declared, gradient: Declared) -> None:
     """A gradient has the axes of its tensor, whatever the backward graph calls them, and is of floats. torch casts it
     to the tensor's dtype."""
+    if not DTYPES[of.dtype].is_floating_point:
+        raise Error(f"{graph.name}: {gradient.name}: {of.name} is {of.dtype} in {forward.name}, which has no gradient")
     known: dict[int, set[int]] = {}    # axes of the backward graph: those of the forward graph
     for feed, tensor in zip(feeds, graph.inputs, strict=True):
         theirs = (forward.inputs if feed.kind == "input" else forward.outputs)[feed.index]
