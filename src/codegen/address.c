@@ -163,7 +163,7 @@ bool find_column_pair(Emitter *e, ColumnPair *found)
     *found = (ColumnPair){.outer = e->coords[axis],
                           .inner = e->coords[fastest_column(e->k)],
                           .outer_size = e->sizes[axis],
-                          .size = product_text(e, inner)};
+                          .size = count_text(e, inner)};
     if (axes_within(inner, e->plan->launch.fixed))
         found->fixed = axes_size(&e->plan->analysis->sizes, inner);
     return true;

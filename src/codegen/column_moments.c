@@ -207,7 +207,7 @@ static const char *rows_text(Emitter *e, const Accumulator *mean, const char *pa
     AxisSet reduced = node(e->g, mean->node)->reduced;
     AxisSet inside = reduced & from->columns, rows = reduced & ~inside;
     const char *text = arena_format(e->arena, "rows_of_part(%s, teams, partials, %s)",
-                                    product_text(e, rows), part);
+                                    rows ? product_text(e, rows) : "1", part);
     return inside ? arena_format(e->arena, "%s * %s", text, count_text(e, inside)) : text;
 }
 

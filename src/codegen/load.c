@@ -47,6 +47,8 @@ const char *tile_loader(const Emitter *e, const Load *load)
 static int phase_of_reading(const Emitter *e, const Load *load)
 {
     const bool alone = e->k->family == FAMILY_ROW && !is_persistent(e->k) && !e->k->window;
+    /* what rows beside have once is computed as soon as it can be */
+    if (is_across(e->k, load)) return 0;
     return alone && varies_by_row(e, load) ? 0 : load->first_phase;
 }
 

@@ -190,7 +190,7 @@ static double least_time(const Ranked *all, int count)
 {
     double least = 0;
     for (int i = 0; i < count; i++)
-        if (all[i].time > 0 && (!least || all[i].time < least)) least = all[i].time;
+        if (all[i].time > 0 && (least <= 0 || all[i].time < least)) least = all[i].time;
     return least;
 }
 

@@ -188,8 +188,7 @@ static int request_slot(Scheduler *s, Node n)
         else if (!is_reduction(s->g, n))
             add_store(s, find_kernel(s, s->home[n.id], rows, s->a->columns), n, -1, -1,
                       s->slot_of[n.id]);
-        else if (reduction_way(s, n) == BY_ROW ||
-                 (reduction_way(s, n) == BY_ITSELF && s->has_own_stores))
+        else if (reduction_way(s, n) == BY_ROW)
             add_store(s, reduction_kernel(s, n), n, -1, -1, s->slot_of[n.id]);
     }
     return s->slot_of[n.id];
@@ -263,6 +262,29 @@ static void store_finished(Scheduler *s, Kernel *k)
     for (int i = 1; k->accumulator_count && i < s->g->nodes.count; i++)
         if (s->finished[i].id == k->accumulators[0].node.id)
             store_results(s, k, (Node){(uint32_t)i});
+}
+
+/* Asks other kernels for what the finish kernels of a kernel's sums load: they are yet to come, and
+ * those kernels have to compute it. */
+static void ask_for_results(Scheduler *s, int kernel)
+{
+    for (int per_column = 0; per_column <= 1; per_column++) {
+        const Kernel *k = &s->kernels.data[kernel];
+        int first = 0;
+        while (first < k->accumulator_count && k->accumulators[first].per_column != per_column)
+            first++;
+        if (first == k->accumulator_count) continue;
+        const Node own = k->accumulators[first].node;
+        bool *needed = NEW_ARRAY(s->arena, bool, s->g->nodes.count);
+        for (int i = 1; i < s->g->nodes.count; i++)
+            needed[i] =
+                s->finished[i].id == own.id && (s->first_output[i] >= 0 || s->slot_of[i] >= 0);
+        find_finish_needs(s, own, needed);
+        for (int i = 1; i < s->g->nodes.count; i++)
+            if (needed[i] && is_finish_load(s, own, (Node){(uint32_t)i}) &&
+                !is_tensor(s->g, (Node){(uint32_t)i}))
+                request_slot(s, (Node){(uint32_t)i});
+    }
 }
 
 static void add_partials(Scheduler *s, Accumulator *acc)
@@ -378,7 +400,6 @@ static Family find_family(const Kernel *k)
 static void cut(Scheduler *s, bool late)
 {
     s->kernels.count = s->slots.count = 0;
-    s->has_own_stores = false;
     s->slot_of = NEW_ARRAY(s->arena, int, s->g->nodes.count);
     for (int i = 0; i < s->g->nodes.count; i++) s->slot_of[i] = -1;
     find_levels(s, late);
@@ -390,16 +411,20 @@ static void cut(Scheduler *s, bool late)
     int top = 0;
     for (int i = 0; i < s->kernels.count; i++)
         if (s->kernels.data[i].level > top) top = s->kernels.data[i].level;
-    /* from the last level down, because what a kernel loads is stored on a lower level */
-    for (int level = top; level >= 0; level--)
+    /* from the last level down, because what a kernel loads is stored on a lower level, or, if a
+     * finish kernel does, on its own */
+    for (int level = top; level >= 0; level--) {
+        for (int i = 0; i < s->kernels.count; i++)
+            if (s->kernels.data[i].level == level) ask_for_results(s, i);
         for (int i = 0; i < s->kernels.count; i++)
             if (s->kernels.data[i].level == level) find_contents(s, i);
+    }
     if ((s->problem = find_crowd(s))) return;
     for (int i = 0; i < s->kernels.count; i++) {
         Kernel *k = &s->kernels.data[i];
         for (int j = 0; j < k->inner_count; j++)
             if (reduction_way(s, k->inner[j].node) == BY_ITSELF)
-                store_results(s, k, k->inner[j].node); /* that are asked for so far */
+                store_results(s, k, k->inner[j].node);
         pair_reductions(s, k);
         pair_accumulators(s, k);
         find_picks(s, k);
@@ -407,7 +432,6 @@ static void cut(Scheduler *s, bool late)
         find_load_phases(s, k);
         leave_picked(k);
     }
-    s->has_own_stores = true;
     if ((s->problem = find_oversize(s))) return;
     for (int i = 0; i < s->kernels.count; i++) {
         group_rows(s, &s->kernels.data[i]);

@@ -18,8 +18,10 @@ bool end_together(const Scheduler *s, Node a, Node b)
 {
     const NodeInfo *one = node(s->g, a), *other = node(s->g, b);
     const Way way = reduction_way(s, a);
-    AxisSet differ = node(s->g, one->args[0])->axes ^ node(s->g, other->args[0])->axes;
-    const bool alike = way == BY_ITSELF ? one->reduced == other->reduced : !(differ & s->a->rows);
+    const AxisSet from = node(s->g, one->args[0])->axes, beside = node(s->g, other->args[0])->axes;
+    const bool alike = way == BY_ITSELF ? one->reduced == other->reduced
+                                        : !((from ^ beside) & s->a->rows) &&
+                                              columns_of(s, from) == columns_of(s, beside);
     return way == reduction_way(s, b) && s->home[a.id] == s->home[b.id] &&
            one->axes == other->axes && alike;
 }
@@ -159,14 +161,27 @@ void find_left(Scheduler *s)
         if (passed[i]) s->left_by[i] = (Node){of[i]};
 }
 
-/* Whether a finish kernel, whose sums end with `own`, loads a value. */
-static bool is_finish_load(const Scheduler *s, Node own, Node n)
+bool is_finish_load(const Scheduler *s, Node own, Node n)
 {
     if (is_reduction(s->g, n)) return is_there_before(s, n, own);
     return is_tensor(s->g, n) || (s->passed[n.id] && s->finished[n.id].id != own.id);
 }
 
-/* What a finish kernel loads and computes for what it stores. */
+static bool is_computed_by_finish(const Scheduler *s, Node own, Node n)
+{
+    return !is_reduction(s->g, n) && !is_finish_load(s, own, n);
+}
+
+void find_finish_needs(const Scheduler *s, Node own, bool *needed)
+{
+    for (int i = s->g->nodes.count - 1; i > 0; i--) {
+        const Node n = {(uint32_t)i};
+        if (!needed[i] || !is_computed_by_finish(s, own, n)) continue;
+        for (int j = 0; j < op_info[node(s->g, n)->op].arity; j++)
+            needed[arg(s->g, n, j).id] = true;
+    }
+}
+
 void find_finish_contents(Scheduler *s, int kernel)
 {
     const Graph *g = s->g;
@@ -175,15 +190,13 @@ void find_finish_contents(Scheduler *s, int kernel)
     Kernel *k = &s->kernels.data[kernel];
     k->computed = NEW_ARRAY(s->arena, bool, g->nodes.count);
     for (int i = 0; i < k->store_count; i++) needed[k->stores[i].node.id] = true;
-    for (int i = g->nodes.count - 1; i > 0; i--) {
-        const Node n = {(uint32_t)i};
-        if (!needed[i] || is_reduction(g, n) || is_finish_load(s, own, n)) continue;
-        k->computed[i] = true;
-        for (int j = 0; j < op_info[node(g, n)->op].arity; j++) needed[arg(g, n, j).id] = true;
-    }
-    for (int i = 1; i < g->nodes.count; i++)
+    find_finish_needs(s, own, needed);
+    for (int i = 1; i < g->nodes.count; i++) {
+        k->computed[i] = needed[i] && is_computed_by_finish(s, own, (Node){(uint32_t)i});
         if (needed[i] && is_finish_load(s, own, (Node){(uint32_t)i}))
             add_load(s, kernel, (Node){(uint32_t)i});
+        k = &s->kernels.data[kernel];
+    }
     for (int i = 0; i < k->load_count; i++)
         if (k->columns) k->loads[i].access = ACCESS_ELEMENT;
 }

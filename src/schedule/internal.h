@@ -70,8 +70,7 @@ typedef struct {
     Node *left_by;  /* of what is made of reductions in rows alone, and worth storing: one of those,
                        whose kernel leaves it for kernels that do not compute them; else 0 */
     int *slot_of;   /* the slot with the value, -1: none */
-    bool has_own_stores; /* reductions by themselves have their stores */
-    int *first_output;   /* the outputs of each node, in order; -1: none */
+    int *first_output; /* the outputs of each node, in order; -1: none */
 
     int *next_output;     /* by output; -1: no more */
     const int *tensor_of; /* by parameter: how many before it are tensors */
@@ -128,6 +127,10 @@ void find_levels(Scheduler *s, bool late);
 bool end_together(const Scheduler *s, Node a, Node b);
 void find_finished(Scheduler *s); /* once homes are known: see Scheduler.finished */
 void find_left(Scheduler *s);     /* once they are final: see Scheduler.left_by */
+/* Whether a finish kernel, whose sums end with `own`, loads a value. */
+bool is_finish_load(const Scheduler *s, Node own, Node n);
+/* Adds to `needed`, what it stores, all that it computes and loads for that. */
+void find_finish_needs(const Scheduler *s, Node own, bool *needed);
 void find_finish_contents(Scheduler *s, int kernel);
 void add_load(Scheduler *s, int kernel, Node n);
 static inline bool is_tensor(const Graph *g, Node n)

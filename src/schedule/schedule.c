@@ -260,11 +260,11 @@ static bool choose(Scheduler *s, Plan *plan)
 /* ---- the plan
  * -------------------------------------------------------------------------------- */
 
-/* Of a level: kernels without sums over rows, those with them, which may end them with what the
- * former have stored, and what finishes these sums. */
+/* Of a level: kernels that end sums themselves, where CTAs have whole groups, and finish kernels come
+ * last, for both may load what other kernels of the level have stored. */
 static int turn(const Kernel *k)
 {
-    return k->finishes >= 0 ? 2 : k->accumulator_count > 0;
+    return k->finishes >= 0 ? 2 : k->kept && k->accumulator_count;
 }
 
 static int order(const void *left, const void *right)

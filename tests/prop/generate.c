@@ -343,6 +343,15 @@ static Term *draw_reduction(Draw *d)
     return reduce(d, name, over, t);
 }
 
+/* Reductions over the same axes, of operands that have more or fewer, one of them with a number. */
+static Term *draw_reductions(Draw *d)
+{
+    static const char *const ops[] = {"+", "-", "*"};
+    Term *a = draw_reduction(d), *b = draw_reduction(d);
+    Term *number = chance(d, 1, 3) ? draw_integer(d) : draw_float(d);
+    return binary(d, DRAW(d, ops), a, binary(d, DRAW(d, ops), b, number));
+}
+
 static Term *draw_library(Draw *d)
 {
     static const char *const names[] = {"softmax",    "log_softmax", "logsumexp",
@@ -356,7 +365,7 @@ static Term *draw_library(Draw *d)
 
 static Term *draw_term(Draw *d)
 {
-    switch (below(d, 16)) {
+    switch (below(d, 18)) {
     case 0:
     case 1:
     case 2:
@@ -368,6 +377,8 @@ static Term *draw_term(Draw *d)
     case 8: return draw_integers(d);
     case 9: return draw_power(d);
     case 10: return draw_library(d);
+    case 16:
+    case 17: return draw_reductions(d);
     default: return draw_reduction(d);
     }
 }
