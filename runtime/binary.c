@@ -19,10 +19,7 @@ static fusec_status compile_code(const Nvrtc *nvrtc, const char *cuda, const cha
                                  fusec_binary *binary, fusec_error *error)
 {
     DiskKey key = disk_key(cuda, arch, NULL, nvrtc);
-    if (disk_load(&key, &binary->code)) {
-        if (cubin_count(binary->code.data, binary->code.bytes) == 1) return FUSEC_OK;
-        code_free(&binary->code); /* of a plan, whose kernels were compiled one by one */
-    }
+    if (disk_load(&key, &binary->code)) return FUSEC_OK;
     fusec_status status = nvrtc_compile(nvrtc, cuda, arch, NULL, &binary->code, error);
     if (status == FUSEC_OK)
         disk_store(&key, &binary->code, binary->warning, sizeof binary->warning);

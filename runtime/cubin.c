@@ -110,7 +110,7 @@ static bool find_section(const Elf *elf, const char *prefix, const char *kernel,
     return false;
 }
 
-/* A multiple of 8, where more follows: the table of sections may be moved there. */
+/* A multiple of 8, where more follows: an ELF file is aligned so. */
 size_t cubin_bytes(const void *code, size_t bytes)
 {
     enum { NO_BYTES = 8 /* SHT_NOBITS */ };

@@ -160,11 +160,12 @@ static fusec_status choose_code(const Nvrtc *nvrtc, const char *arch, char name[
 }
 
 static fusec_status compile_code(fusec_device *device, CodeModule *module, const Nvrtc *nvrtc,
-                                 const DiskKey *key, bool use_cache, fusec_error *error)
+                                 const CodeSource *source, const DiskKey *key, bool use_cache,
+                                 fusec_error *error)
 {
     char why[512];
     fusec_status status =
-        nvrtc_compile_kernels(nvrtc, key->cuda, key->arch, key->option, &module->code, error);
+        nvrtc_compile_kernels(nvrtc, key->cuda, key->arch, source->option, &module->code, error);
     if (status == FUSEC_OK && use_cache && !disk_store(key, &module->code, why, sizeof why))
         device_warn(device, why);
     return status;
@@ -187,15 +188,19 @@ static fusec_status load_source(fusec_device *device, CodeModule *module, const 
     if (status != FUSEC_OK) return status;
     status = choose_code(nvrtc, source->arch, name, &module->is_ptx, error);
     if (status != FUSEC_OK) return status;
-    DiskKey key = disk_key(source->cuda, name, source->option, nvrtc);
+    /* a text that was compiled as one program may have other code */
+    char option[128];
+    snprintf(option, sizeof option, "kernels one by one%s%s", source->option ? " " : "",
+             source->option ? source->option : "");
+    DiskKey key = disk_key(source->cuda, name, option, nvrtc);
     module->from_disk = source->use_cache && disk_load(&key, &module->code);
     if (!module->from_disk)
-        status = compile_code(device, module, nvrtc, &key, source->use_cache, error);
+        status = compile_code(device, module, nvrtc, source, &key, source->use_cache, error);
     if (status == FUSEC_OK) status = load_module(device, module, error);
     if (!refused_code(module, status)) return status;
     code_free(&module->code);
     module->from_disk = false;
-    status = compile_code(device, module, nvrtc, &key, true, error);
+    status = compile_code(device, module, nvrtc, source, &key, true, error);
     return status == FUSEC_OK ? load_module(device, module, error) : status;
 }
 

@@ -209,8 +209,8 @@ static fusec_status compile_program(const Nvrtc *nvrtc, NvrtcProgram program, co
     return read_code(nvrtc, program, ptx, code, error);
 }
 
-static fusec_status compile_here(const Nvrtc *nvrtc, const char *cuda, const char *arch,
-                                 const char *option, Code *code, fusec_error *error)
+fusec_status nvrtc_compile_here(const Nvrtc *nvrtc, const char *cuda, const char *arch,
+                                const char *option, Code *code, fusec_error *error)
 {
     *code = (Code){0};
     NvrtcProgram program = NULL;
@@ -237,7 +237,7 @@ static void *do_job(void *data)
     OWN_ENVIRONMENT;
     Job *job = data;
     job->status =
-        compile_here(job->nvrtc, job->cuda, job->arch, job->option, job->code, job->error);
+        nvrtc_compile_here(job->nvrtc, job->cuda, job->arch, job->option, job->code, job->error);
     return NULL;
 }
 

@@ -53,6 +53,9 @@ bool nvrtc_makes_ptx(const char *arch);
  * NULL. */
 fusec_status nvrtc_compile(const Nvrtc *nvrtc, const char *cuda, const char *arch,
                            const char *option, Code *code, fusec_error *error);
+/* The same on the caller's stack, which has to be large. */
+fusec_status nvrtc_compile_here(const Nvrtc *nvrtc, const char *cuda, const char *arch,
+                                const char *option, Code *code, fusec_error *error);
 /* The same for a text of fusec with several kernels, sooner where there are several cores: each
  * kernel is compiled by itself. A cubin for each lies in code->data, one behind another: see
  * cubin.h. There is one PTX for all. */

@@ -1,8 +1,8 @@
 /* nvrtc_kernels.c: the kernels of a text, each compiled as a program of its own, several at a time.
  *
  * The front end of NVRTC has one thread for a program, so kernels that share one wait for each
- * other. A kernel's code is the same either way: kernels share nothing but helpers, which are
- * inlined. */
+ * other. They share nothing but helpers, which are inlined, so a kernel's code is the same either way,
+ * but for the order of some instructions. */
 #include "internal.h"
 
 #include "cubin.h"
@@ -91,43 +91,36 @@ static void free_pieces(Piece *pieces, int count)
 
 /* ---- compiling ---- */
 
+/* One of the threads, which `busy` counts. */
 static void *compile_pieces(void *data)
 {
+    OWN_ENVIRONMENT;
     Work *work = data;
     for (int i; (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
         Piece *piece = &work->pieces[i];
-        nvrtc_compile(work->nvrtc, piece->text, work->arch, work->option, &piece->code,
-                      &piece->error);
+        nvrtc_compile_here(work->nvrtc, piece->text, work->arch, work->option, &piece->code,
+                           &piece->error);
     }
-    return NULL;
-}
-
-static void *compile_beside(void *data)
-{
-    OWN_ENVIRONMENT;
-    compile_pieces(data);
     atomic_fetch_sub(&busy, 1);
     return NULL;
 }
 
-/* The caller's thread compiles too; others join it while there are cores for them. */
+/* One thread, and others while there are cores for them. */
 static void compile_all(Work *work)
 {
-    enum { SMALL_STACK = 256 << 10 };
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     pthread_t *threads = calloc((size_t)work->count, sizeof *threads);
     int started = 0;
     atomic_fetch_add(&busy, 1);
     while (threads && started < work->count - 1) {
         const bool has_core = atomic_fetch_add(&busy, 1) < cores;
-        if (!has_core || !thread_start(&threads[started], SMALL_STACK, compile_beside, work)) {
+        if (!has_core || !thread_start(&threads[started], LARGE_STACK, compile_pieces, work)) {
             atomic_fetch_sub(&busy, 1);
             break;
         }
         started++;
     }
-    compile_pieces(work);
-    atomic_fetch_sub(&busy, 1);
+    run_on_large_stack(compile_pieces, work);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
     free(threads);
 }
@@ -144,8 +137,10 @@ static fusec_status join_pieces(const Piece *pieces, int count, Code *code, fuse
 {
     size_t log_bytes = 0;
     for (int i = 0; i < count; i++) {
-        if (pieces[i].error.status != FUSEC_OK)
+        if (pieces[i].error.status != FUSEC_OK) {
+            code->bytes = 0;
             return fail(error, pieces[i].error.status, "%s", pieces[i].error.message);
+        }
         code->bytes += room_of(&pieces[i].code);
         log_bytes += strlen(pieces[i].code.log);
     }
@@ -182,7 +177,7 @@ fusec_status nvrtc_compile_kernels(const Nvrtc *nvrtc, const char *cuda, const c
         Work work = {nvrtc, arch, option, pieces, count, 0};
         compile_all(&work);
         status = join_pieces(pieces, count, code, error);
-        code->milliseconds = milliseconds_now() - begin;
+        if (status == FUSEC_OK) code->milliseconds = milliseconds_now() - begin;
     }
     if (pieces) free_pieces(pieces, count);
     return status;

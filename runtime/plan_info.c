@@ -2,6 +2,8 @@
  * code. */
 #include "internal.h"
 
+#include "cubin.h"
+
 #include <string.h>
 
 #define DTYPE(name, fuse, safetensors, cuda, bytes, type)                                          \
@@ -120,6 +122,23 @@ const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes)
     const CodeModule *module = plan ? plan->module : NULL;
     if (bytes) *bytes = module ? module->code.bytes : 0;
     return module ? module->code.data : NULL;
+}
+
+const void *fusec_plan_cubin(const fusec_plan *plan, size_t index, size_t *bytes)
+{
+    const CodeModule *module = plan ? plan->module : NULL;
+    if (bytes) *bytes = 0;
+    if (!module || module->is_ptx) return NULL;
+    for (size_t at = 0; at < module->code.bytes;) {
+        const char *cubin = module->code.data + at;
+        const size_t own = cubin_bytes(cubin, module->code.bytes - at);
+        if (index-- == 0) {
+            if (bytes) *bytes = own;
+            return cubin;
+        }
+        at += own;
+    }
+    return NULL;
 }
 
 const char *fusec_plan_schedule(const fusec_plan *plan)

@@ -2,7 +2,6 @@
  * What needs NVRTC prints "skipped" where there is none. */
 #include "serialize.h"
 #include "cubin.h"
-#include "disk.h"
 #include "fusec.h"
 #include "nvrtc.h"
 #include "suites.h"
@@ -214,33 +213,6 @@ START_TEST(kernels_are_compiled_one_by_one)
 }
 END_TEST
 
-/* The command line shows one cubin, also of a text whose kernels the cache has one by one. */
-START_TEST(an_entry_of_several_cubins_is_replaced)
-{
-    Nvrtc nvrtc;
-    Code code;
-    char why[512], text[2000];
-    size_t bytes;
-    if (no_nvrtc("an_entry_of_several_cubins_is_replaced")) return;
-    snprintf(text, sizeof text, "\n%s", cuda_text);
-    ck_assert_int_eq(nvrtc_open(&nvrtc, &error), FUSEC_OK);
-    DiskKey key = disk_key(text, "sm_90a", NULL, &nvrtc);
-    ck_assert_int_eq(nvrtc_compile_kernels(&nvrtc, text, "sm_90a", NULL, &code, &error), FUSEC_OK);
-    ck_assert(disk_store(&key, &code, why, sizeof why));
-    code_free(&code);
-    for (int i = 0; i < 2; i++) {
-        fusec_binary *binary;
-        ck_assert_int_eq(fusec_binary_compile(text, "sm_90a", FUSEC_CUBIN, &binary, &error),
-                         FUSEC_OK);
-        const void *data = fusec_binary_data(binary, &bytes);
-        ck_assert_int_eq(cubin_count(data, bytes), 1);
-        fusec_binary_destroy(binary);
-    }
-    ck_assert_int_eq(count_entries(), 1);
-    nvrtc_close(&nvrtc);
-}
-END_TEST
-
 START_TEST(ptx_and_refusals)
 {
     fusec_binary *binary;
@@ -411,7 +383,6 @@ Suite *binary_suite(void)
     tcase_add_test(tests, code_that_waits_first_is_known);
     tcase_add_test(tests, damaged_cubins_are_harmless);
     tcase_add_test(tests, kernels_are_compiled_one_by_one);
-    tcase_add_test(tests, an_entry_of_several_cubins_is_replaced);
     tcase_add_test(tests, ptx_and_refusals);
     tcase_add_test(tests, missing_nvrtc_is_told);
     tcase_add_test(tests, damaged_entries_are_rebuilt);

@@ -113,6 +113,11 @@ static void expect_same(const fusec_plan *a, const fusec_plan *b)
     const void *code = fusec_plan_binary(a, &bytes), *other = fusec_plan_binary(b, &others);
     ck_assert_uint_eq(bytes, others);
     ck_assert_mem_eq(code, other, bytes);
+    size_t cubins = 0, all = 0, own;
+    for (; fusec_plan_cubin(a, cubins, &own); cubins++, all += own)
+        ck_assert_ptr_eq(fusec_plan_cubin(a, cubins, NULL), (const char *)code + all);
+    ck_assert_uint_eq(all, bytes);
+    ck_assert_uint_ge(cubins, fusec_plan_kernel_count(a) > 1 ? 2 : 1);
     ck_assert_str_eq(fusec_plan_text(a), fusec_plan_text(b));
     ck_assert_str_eq(fusec_plan_arch(a), fusec_plan_arch(b));
     ck_assert_uint_eq(fusec_plan_kernel_count(a), fusec_plan_kernel_count(b));

@@ -3,9 +3,6 @@
 
 #include <signal.h>
 
-/* This reserves address space; a thread takes as much memory as it uses. */
-enum { LARGE_STACK = 32 << 20 };
-
 bool thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *data)
 {
     pthread_attr_t attributes;

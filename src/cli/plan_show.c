@@ -156,7 +156,10 @@ void print_saved_plan(Text *out, const fusec_plan *plan)
     print_scalars(out, plan, width);
     print_tensors(out, plan, width, true);
     print_kernels(out, plan, width);
-    line(out, "code: %s of %zu bytes, and its CUDA C of %zu", format, bytes,
+    size_t cubins = 0;
+    while (fusec_plan_cubin(plan, cubins, NULL)) cubins++;
+    line(out, "code: %s of %zu bytes%s, and its CUDA C of %zu", format, bytes,
+         cubins > 1 ? arena_format(out->arena, " in %zu files", cubins) : "",
          strlen(fusec_plan_text(plan)));
 }
 

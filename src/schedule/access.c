@@ -118,7 +118,7 @@ static double slice_slowdown(const Scheduler *s, const Kernel *k)
 {
     enum { PAGE = 4096 };
     static const double SLICE = 0.02;
-    if (!k->columnwise || !has_column_parts(k)) return 1;
+    if (k->family != FAMILY_COLUMN || !has_column_parts(k)) return 1;
     const double row = (double)column_count(s, k) * narrowest_read(k),
                  whole = row < PAGE ? row : PAGE, slice = row / k->column_ctas;
     return slice < whole ? pow(whole / slice, SLICE) : 1;

@@ -180,8 +180,8 @@ static const char *find_misfit(const Scheduler *s, const Kernel *k)
     for (int i = 0; i < k->accumulator_count; i++)
         if ((k->column_ctas > 1 || k->cluster > 1) && !k->accumulators[i].per_column)
             return "a sum over everything needs a whole row in each CTA";
-    if (k->column_ctas > 1 && (k->cluster > 1 || (k->teams > 1 && !k->columnwise)))
-        return "tiles: a row that is cut into parts excludes cluster=, and rows= but in column";
+    if (k->column_ctas > 1 && (k->cluster > 1 || (k->teams > 1 && k->family != FAMILY_COLUMN)))
+        return "tiles: a row that is cut into parts excludes cluster=, and rows= except in the family column";
     if (f->lag && (f->row != 1 + IN_STAGES || !k->inner_count || k->phases != 2))
         return "lag: only for rows in a ring that two phases read";
     if (f->lag && k->teams > 1 && !has_copy_warp(k)) return "lag: only with one row at a time";
@@ -258,7 +258,7 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
     const Schedule *f = &s->forced;
     bool copy_warp = f->family == FAMILY_WARP_SPECIALIZED, ring = f->stages > 1 || f->reuse;
     int threads = kernel_threads(k) + helper_threads(k);
-    bool whole = k->column_ctas == 1 || (k->columnwise && !copy_warp && !f->lines);
+    bool whole = k->column_ctas == 1 || (k->family == FAMILY_COLUMN && !copy_warp && !f->lines);
     bool walks = gains_by_walking(k) && whole && !k->dynamic;
     if (!ring)
         return copy_warp ? "stages: warp-specialized needs a ring of two stages or more"
