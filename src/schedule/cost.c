@@ -295,14 +295,14 @@ static double partial_rows(const Scheduler *s, const Kernel *k, int sms)
     return (double)resident(s, k) * sms / (k->cluster * (k->kept ? 1 : k->column_ctas));
 }
 
-/* How many times as long it takes because SMs have nothing to do: a tensor has so few parts of
- * groups, or slices of them, that some SMs have one more than others, or none. */
+/* How many times as long it takes because SMs have nothing to do: a tensor may have fewer parts of
+ * groups, or slices of them, than there are SMs. */
 static double idle_factor(const Scheduler *s, const Kernel *k, const Part *part)
 {
     if (!k->kept || !k->columnwise) return 1;
     const double bytes = part->traffic * k->part_rows / k->column_ctas,
                  parts = SOME_BYTES / (bytes > 1 ? bytes : 1) / s->target->sms;
-    return ceil(parts) / parts;
+    return parts < 1 ? 1 / parts : 1;
 }
 
 /* What follows the kernel that leaves partials. */

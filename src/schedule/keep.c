@@ -42,6 +42,15 @@ static uint64_t *find_ends(const Scheduler *s, const Kernel *k)
     return uses;
 }
 
+/* Whether a phase needs all elements of what the first of these phases has only inside its window. */
+static bool lacks_outside(const Kernel *k, uint64_t phases)
+{
+    if (!k->window || !skips_outside(k, __builtin_ctzll(phases))) return false;
+    for (int phase = 0; phase < k->phases; phase++)
+        if (phases >> phase & 1 && !skips_outside(k, phase)) return true;
+    return false;
+}
+
 void find_kept(const Scheduler *s, Kernel *k)
 {
     enum { LEAST = 8 };
@@ -53,7 +62,7 @@ void find_kept(const Scheduler *s, Kernel *k)
     for (int i = s->g->nodes.count - 1; i > 0; i--) {
         Node n = {(uint32_t)i};
         if (!k->computed[i] || is_reduction(s->g, n)) continue;
-        const bool again = lowest(uses[i]) != uses[i];
+        const bool again = lowest(uses[i]) != uses[i] && !lacks_outside(k, uses[i]);
         if (again && work[i] >= LEAST) {
             k->keeps[i].first = 1 + __builtin_ctzll(uses[i]);
             k->keeps[i].last = 63 - __builtin_clzll(uses[i]);

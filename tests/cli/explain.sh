@@ -58,8 +58,8 @@ expect 0 'computes dx, dscale, dshift$' explain "$root"/examples/adaln_bwd.fuse 
 expect 0 '"kernels_read": 335561344' explain "$root"/examples/group_norm_bwd.fuse --json
 expect 0 'dgamma, dbeta are complete only when' explain "$root"/examples/layernorm_bwd.fuse --json
 # the rows of a group are in parts, which CTAs share out, or where groups are many whole groups
-expect 0 'each B form 44 parts, divided among the CTAs' explain "$root"/tests/golden/group_sums.fuse
-expect 0 'each B form 44 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000
+expect 0 'each B form 66 parts, divided among the CTAs' explain "$root"/tests/golden/group_sums.fuse
+expect 0 'each B form 66 parts, which one CTA takes' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'finish, 0 CTAs' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'kernels: 2, of which 1 runs at these sizes' explain "$root"/tests/golden/group_sums.fuse B=1000
 expect 0 'each B form 1 part$' explain "$root"/tests/golden/group_sums.fuse T=64

@@ -7,23 +7,23 @@
 //   dscale = sum[T](dy * xhat)
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
-// grid           (min(alone ? B : B * parts, 44), ceil(C / 512))
-// block          512 threads
-// shared memory  114688 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 128 a thread
+// grid           (min(alone ? B : B * parts, 132), 1)
+// block          448 threads
+// shared memory  215040 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 144 a thread
 // rows           those of one B are a group, which is cut into parts; a CTA walks the rows of its
-//                parts, 8 at a time, and stores the sums of each, or, where it has whole groups
+//                parts, 7 at a time, and stores the sums of each, or, where it has whole groups
 //                (alone), adds them as the finish kernel would and stores the results
-// columns        a CTA has slice blockIdx.y of 3; 64 threads a slice, each with 8 adjacent columns,
-//                or none
+// columns        64 threads a row, each with 3 tiles of 8 adjacent columns, 512 apart, the last not
+//                full
 // arguments      dy_B, dy_T, xhat_B, xhat_T, dshift_B, dscale_B: strides, in elements
-//                parts: of a group, the first of 44, 22, 14, 11 that leaves 56 rows a part or more,
-//                else min(ceil(T / 64), 44)
-//                alone: whether each CTA has whole groups, parts == 1 or (44 - B % 44) % 44 <= B /
-//                8
-// workspace      dshift_partial: f32[parts * min(B, 352) * C]
-//                dscale_partial: f32[parts * min(B, 352) * C]
-extern "C" __global__ __launch_bounds__(512, 1)
+//                parts: of a group, the first of 132, 66, 44, 33 that leaves 56 rows a part or
+//                more, else min(ceil(T / 64), 132)
+//                alone: whether each CTA has whole groups, parts == 1 or (132 - B % 132) % 132 <= B
+//                / 8
+// workspace      dshift_partial: f32[parts * min(B, 1056) * C]
+//                dscale_partial: f32[parts * min(B, 1056) * C]
+extern "C" __global__ __launch_bounds__(448, 1)
 void adaln_bwd(
     const bf16 *__restrict__ dy, long long dy_B, long long dy_T,
     const bf16 *__restrict__ xhat, long long xhat_B, long long xhat_T,
@@ -35,13 +35,12 @@ void adaln_bwd(
     int parts,
     int alone) {
     constexpr int C = 1152;
-    constexpr int threads_per_row = 64, teams = 8, threads = threads_per_row * teams;
-    constexpr int vec = 8, tiles = 1, step = threads_per_row * vec;
+    constexpr int threads_per_row = 64, teams = 7, threads = threads_per_row * teams;
+    constexpr int vec = 8, tiles = 3, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
     const int thread_in_row = threadIdx.x % threads_per_row;
-    const int first_of_slice = blockIdx.y * (tiles * step);
-    const int first_column = first_of_slice + thread_in_row * vec;
+    const int first_column = thread_in_row * vec;
 
     constexpr int chunk = 16;    // so many parts are added, then chunks
     // the CTAs share out the parts of all groups, or, alone, whole groups: this one has `count` parts
@@ -58,7 +57,7 @@ void adaln_bwd(
     const long long row_step = (long long)parts * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 5;
+    constexpr int stages = 3;
     struct Stage {
         vector<bf16, vec> dy[tiles][threads];
         vector<bf16, vec> xhat[tiles][threads];
@@ -127,11 +126,11 @@ void adaln_bwd(
         leave_sums<Sum>(sums.dshift_sum, dshift_sum);
         leave_sums<Sum>(sums.dscale_sum, dscale_sum);
         __syncthreads();
-        store_sums<threads, vec, Sum>(dshift_partial + own * C + first_of_slice, sums.dshift_sum, C - first_of_slice);
-        store_sums<threads, vec, Sum>(dscale_partial + own * C + first_of_slice, sums.dscale_sum, C - first_of_slice);
+        store_sums<threads, vec, Sum>(dshift_partial + own * C, sums.dshift_sum, C);
+        store_sums<threads, vec, Sum>(dscale_partial + own * C, sums.dscale_sum, C);
         if (alone && part == parts - 1) {
             __syncthreads();    // all of them are there
-            for (int col = first_of_slice + threadIdx.x; col < C && col < first_of_slice + tiles * step; col += threads) {
+            for (int col = threadIdx.x; col < C; col += threads) {
                 const float dshift_sum_all = add_parts<Sum, chunk>((float)0, dshift_partial, parts, col, C);
                 const float dscale_sum_all = add_parts<Sum, chunk>((float)0, dscale_partial, parts, col, C);
                 dshift[group * dshift_B + col] = dshift_sum_all;
@@ -148,17 +147,18 @@ void adaln_bwd(
 //
 // launch         2 of 2; programmatic stream serialization is allowed: the kernel itself waits
 //                not after a launch of adaln_bwd that was `alone`: it has stored the results
-// grid           (min(ceil(B * C / 32), 2772), 1)
-// block          96 threads
+// grid           (min(ceil(B * C / 32), 924), 1)
+// block          288 threads
 // shared memory  0 bytes, dynamic
+// registers      at most 224 a thread
 // rows           the parts of the groups of adaln_bwd
 // columns        the threads of a column add 16 parts each, in order, and then meet
 // arguments      dshift_B, dscale_B: strides, in elements
-//                partials: the first of 44, 22, 14, 11 that leaves 56 rows a part or more, else
-//                min(ceil(T / 64), 44)
-// workspace      dshift_partial: f32[parts * min(B, 352) * C]
-//                dscale_partial: f32[parts * min(B, 352) * C]
-extern "C" __global__ __launch_bounds__(96, 1)
+//                partials: the first of 132, 66, 44, 33 that leaves 56 rows a part or more, else
+//                min(ceil(T / 64), 132)
+// workspace      dshift_partial: f32[parts * min(B, 1056) * C]
+//                dscale_partial: f32[parts * min(B, 1056) * C]
+extern "C" __global__ __launch_bounds__(288, 1)
 void adaln_bwd_finish(
     const float *__restrict__ dshift_partial,
     const float *__restrict__ dscale_partial,
@@ -166,7 +166,7 @@ void adaln_bwd_finish(
     float *__restrict__ dscale, long long dscale_B,
     long long B,
     int partials) {
-    constexpr int C = 1152, width = 32, slices = 3, threads = width * slices, chunk = 16;
+    constexpr int C = 1152, width = 32, slices = 9, threads = width * slices, chunk = 16;
     const int slice = threadIdx.x / width;
     const long long columns = B * C, spans = (columns - 1) / width + 1;
     // each slice adds all parts of columns of its own, or a chunk of those of all

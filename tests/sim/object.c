@@ -189,20 +189,25 @@ static bool compile_unit(const SimObject *o, const char *compiler, char *message
     path_in(o, "unit.cpp", unit);
     path_in(o, "unit.o", object);
     path_in(o, "unit.so", shared);
-    const char *const flags[] = {compiler,
-                                 "-std=c++17",
-                                 "-Og",                  /* compiling takes longer than running */
-                                 o->keep ? "-g" : "-g1", /* variables: for a debugger */
-                                 "-fPIC",
-                                 "-c",
-                                 "-fvisibility=hidden",
-                                 "-fno-exceptions",
-                                 "-fno-rtti",
-                                 "-fno-math-errno",
-                                 "-ffp-contract=off",
-                                 "-w",
-                                 "-fsanitize=thread",
-                                 "-DFUSEC_SIM"};
+    const char *const flags[] = {
+        compiler,
+        "-std=c++17",
+        "-Og",                  /* compiling takes longer than running */
+        o->keep ? "-g" : "-g1", /* variables: for a debugger */
+        "-fPIC",
+        "-c",
+        "-fvisibility=hidden",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-fno-math-errno",
+        "-ffp-contract=off",
+        "-w",
+#if __GNUC__ >= 12
+        "-ftrivial-auto-var-init=pattern", /* what nobody has set is seen */
+#endif
+        "-fsanitize=thread",
+        "-DFUSEC_SIM"
+    };
     const char *const gcc_only[] = {"-fno-extern-tls-init", "-fno-ipa-reference-addressable"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         words[n++] = (char *)(uintptr_t)flags[i];
