@@ -149,6 +149,7 @@ list_types() {
     for size in "" "O=40 --stride w=240,9,1" "O=3 --stride moved=230,9,1 --offset g=1"; do echo "tests/cases/wide_taps.fuse --sms 2 $size"; done
     for size in "" "Q=40" "W=300 Q=2 --stride x=80,25,3,1" "Q=40 --stride least=25,3,1"; do echo "tests/cases/wide_groups.fuse --sms 2 $size"; done
     for size in "" "K=2000" "K=2000 --schedule row:reads=2" "K=257 M=3 --schedule row:reads=2"; do echo "tests/cases/groups_behind.fuse --sms 2 $size"; done
+    for strides in "" "--stride x1=3000,4,1"; do echo "tests/cases/apart_in_ring.fuse --sms 1 $strides"; done
     for size in "" "A=3 Q=5 K=24"; do echo "tests/cases/runs_of_one_warp.fuse $size --schedule row:threads=32"; done
     for size in M=700 M=3 "M=90 --stride x=136,1"; do echo "tests/bench/tiles/batchnorm_nhwc.fuse --sms 1 $size"; done
     for size in "M=3 G=3" "M=2 G=5 K=24"; do echo "tests/bench/graphs/swiglu_fp8.fuse $size"; done

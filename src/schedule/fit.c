@@ -276,8 +276,8 @@ static const char *find_ring_misfit(const Scheduler *s, const Kernel *k)
     if (copy_warp && f->scalars) return "scalars: a copy warp brings vectors alone";
     if (f->reuse && (!may_reuse(k) || f->row != 1 + IN_REGISTERS || f->lines))
         return missing_reuse(s);
-    bool lines = !has_several_columns(k) && k->threads_per_row >= WARP && !(k->kept && f->lag) &&
-                 is_read_in_time(k, (Home)(f->row - 1));
+    bool lines = !has_several_column_axes(k) && k->threads_per_row >= WARP &&
+                 !(k->kept && f->lag) && is_read_in_time(k, (Home)(f->row - 1));
     return f->lines && !lines ? "lines: a row must be read before its first reduction" : NULL;
 }
 

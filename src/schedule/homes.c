@@ -143,7 +143,8 @@ bool is_read_in_time(const Kernel *k, Home rows)
  * from L2, and single elements of 2 bytes cannot be copied. */
 bool wants_lines(const Scheduler *s, const Kernel *k, Home rows)
 {
-    if (has_copy_warp(k) || !k->accumulator_count || has_several_columns(k) ||
+    /* columns of several axes may lie apart, also if the kernel counts them as one */
+    if (has_copy_warp(k) || !k->accumulator_count || has_several_column_axes(k) ||
         k->threads_per_row < WARP)
         return false;
     if (k->kept && k->lag)
