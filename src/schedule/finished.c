@@ -18,10 +18,10 @@ bool end_together(const Scheduler *s, Node a, Node b)
 {
     const NodeInfo *one = node(s->g, a), *other = node(s->g, b);
     const Way way = reduction_way(s, a);
-    const AxisSet from = node(s->g, one->args[0])->axes, beside = node(s->g, other->args[0])->axes;
+    const AxisSet from = node(s->g, one->args[0])->axes, with = node(s->g, other->args[0])->axes;
     const bool alike = way == BY_ITSELF ? one->reduced == other->reduced
-                                        : !((from ^ beside) & s->a->rows) &&
-                                              columns_of(s, from) == columns_of(s, beside);
+                                        : !((from ^ with) & s->a->rows) &&
+                                              columns_of(s, from) == columns_of(s, with);
     return way == reduction_way(s, b) && s->home[a.id] == s->home[b.id] &&
            one->axes == other->axes && alike;
 }
