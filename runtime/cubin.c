@@ -117,9 +117,9 @@ size_t cubin_bytes(const void *code, size_t bytes)
     Elf elf;
     if (!open_elf(code, bytes, &elf)) return bytes;
     uint64_t end = elf.sections + 64ull * elf.count;
-    const uint64_t segments =
-        read_number(&elf, 32, 8) + read_number(&elf, 54, 2) * read_number(&elf, 56, 2);
-    if (segments > end) end = segments;
+    const uint64_t segments = read_number(&elf, 32, 8),
+                   headers = read_number(&elf, 54, 2) * read_number(&elf, 56, 2);
+    if (is_inside(&elf, segments, headers) && segments + headers > end) end = segments + headers;
     for (unsigned i = 0; i < elf.count; i++) {
         const Section s = section_bounds(&elf, i);
         if (s.type != NO_BYTES && is_inside(&elf, s.offset, s.size) && s.offset + s.size > end)

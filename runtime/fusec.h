@@ -649,9 +649,9 @@ FUSEC_API fusec_status fusec_plan_kernel(const fusec_plan *plan, size_t index,
 /* The machine code that runs: cubins, one behind another, or PTX text where NVRTC does not know the
  * device. NULL for the CPU device. Lives as long as the plan. */
 FUSEC_API const void *fusec_plan_binary(const fusec_plan *plan, size_t *bytes);
-/* Number `index` of these cubins, an ELF file. A plan has one for all kernels, or one for each kernel
- * and each further entry. NULL beyond the last, for PTX and for the CPU device. Lives as long as the
- * plan. */
+/* Number `index` of these cubins, an ELF file. A plan has one for all kernels, or one for each
+ * kernel and each further entry. NULL beyond the last, for PTX and for the CPU device. Lives as long
+ * as the plan. */
 FUSEC_API const void *fusec_plan_cubin(const fusec_plan *plan, size_t index, size_t *bytes);
 /* What `fusec explain` says of the graph for the plan's sizes, in words or as JSON: axes,
  * reductions, kernels, traffic, and why they were chosen. Copies at most `size` bytes, the closing

@@ -1,8 +1,8 @@
 /* nvrtc_kernels.c: the kernels of a text, each compiled as a program of its own, several at a time.
  *
  * The front end of NVRTC has one thread for a program, so kernels that share one wait for each
- * other. They share nothing but helpers, which are inlined, so a kernel's code is the same either way,
- * but for the order of some instructions. */
+ * other. They share nothing but helpers, which are inlined, so a kernel's code is the same either
+ * way, except for the order of some instructions. */
 #include "internal.h"
 
 #include "cubin.h"

@@ -150,6 +150,10 @@ START_TEST(damaged_cubins_are_harmless)
     }
     unsigned state = 1;
     char *flipped = malloc(bytes);
+    memcpy(flipped, data, bytes);
+    memset(flipped + 32, 0xff, 8); /* no segments, at the end of all addresses */
+    memset(flipped + 54, 0, 4);
+    ck_assert_int_le(cubin_count(flipped, bytes), 2);
     for (int round = 0; round < 500; round++) {
         memcpy(flipped, data, bytes);
         for (int i = 0; i < 8; i++) {

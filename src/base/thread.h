@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of a thread that runs a compiler. This reserves address space; a thread takes as much memory as it
- * uses. */
+/* Of a thread that runs a compiler. This reserves address space; a thread takes as much memory as
+ * it uses. */
 enum { LARGE_STACK = 32 << 20 };
 
 bool thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *data);

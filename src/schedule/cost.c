@@ -289,7 +289,8 @@ static double time_of_one(const Scheduler *s, const Kernel *k)
            s->target->launch;
 }
 
-/* Rows of partials: each CTA has one, or a slice of it. The parts of groups are taken for as many. */
+/* Rows of partials: each CTA has one, or a slice of it. The parts of groups are taken for as
+ * many. */
 static double partial_rows(const Scheduler *s, const Kernel *k, int sms)
 {
     return (double)resident(s, k) * sms / (k->cluster * (k->kept ? 1 : k->column_ctas));

@@ -42,7 +42,8 @@ static uint64_t *find_ends(const Scheduler *s, const Kernel *k)
     return uses;
 }
 
-/* Whether a phase needs all elements of what the first of these phases has only inside its window. */
+/* Whether a phase needs all elements of what the first of these phases has only inside its
+ * window. */
 static bool lacks_outside(const Kernel *k, uint64_t phases)
 {
     if (!k->window || !skips_outside(k, __builtin_ctzll(phases))) return false;

@@ -260,8 +260,8 @@ static bool choose(Scheduler *s, Plan *plan)
 /* ---- the plan
  * -------------------------------------------------------------------------------- */
 
-/* Of a level: kernels that end sums themselves, where CTAs have whole groups, and finish kernels come
- * last, for both may load what other kernels of the level have stored. */
+/* Of a level: kernels that end sums themselves, where CTAs have whole groups, and finish kernels
+ * come last, for both may load what other kernels of the level have stored. */
 static int turn(const Kernel *k)
 {
     return k->finishes >= 0 ? 2 : k->kept && k->accumulator_count;

@@ -25,7 +25,12 @@
 #ifndef STUB_SMS
 #define STUB_SMS 4
 #endif
-enum { CUDA_ERROR_UNKNOWN = 999, MOST_BUFFERS = 256, MOST_BYTES = 1 << 20 };
+enum {
+    CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_UNKNOWN = 999,
+    MOST_BUFFERS = 256,
+    MOST_BYTES = 1 << 20
+};
 
 typedef struct {
     char *memory;
