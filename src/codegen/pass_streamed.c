@@ -159,10 +159,14 @@ static const char *advance_text(Emitter *e, const ColumnPair *pair)
                         pair->size);
 }
 
+/* An axis that only a launch knows may be empty: then there is no column, and nothing to divide. */
 static const char *first_pair(Emitter *e, const ColumnPair *pair)
 {
-    return arena_format(e->arena, ", %s = first_column / %s, %s = first_column %% %s", pair->outer,
-                        pair->size, pair->inner, pair->size);
+    if (pair->fixed)
+        return arena_format(e->arena, ", %s = col / %s, %s = col %% %s", pair->outer, pair->size,
+                            pair->inner, pair->size);
+    return arena_format(e->arena, ", %s = %s ? col / %s : 0, %s = %s ? col %% %s : 0", pair->outer,
+                        pair->size, pair->size, pair->inner, pair->size, pair->size);
 }
 
 static void emit_single(const Pass *pass, const Text *tile, const ColumnPair *pair)
