@@ -418,6 +418,21 @@ START_TEST(an_outlier_counts_in_a_mean_with_squares)
 }
 END_TEST
 
+/* So do terms that differ by few bits, as a narrow number and a constant; others do not. */
+START_TEST(terms_with_the_same_last_bits_round_alike)
+{
+    Case c = evaluate_text(
+        "graph g[M = 498](x : f32[M]) -> (s : f32[], k : f32[]) {"
+        " near = f8e4m3(x) - 1.39994466\n s = sum[M](near)\n k = sum[M](x - 1.39994466) }");
+    float *s = c.outputs[0].data, *k = c.outputs[1].data;
+    *s *= 1 + 22 * 0x1p-23f;
+    *k *= 1 + 22 * 0x1p-23f;
+    ck_assert_int_eq(judge_output(&c, 0, s).wrong, 0);
+    ck_assert_int_eq(judge_output(&c, 1, k).wrong, 1);
+    close_case(&c);
+}
+END_TEST
+
 /* Added one after the other, equal terms round in the same direction again and again. */
 START_TEST(equal_terms_round_alike)
 {
@@ -467,6 +482,7 @@ Suite *reference_suite(void)
     tcase_add_test(cases, moments_far_from_0_are_known);
     tcase_add_test(cases, a_mean_of_another_kernel_is_rounded);
     tcase_add_test(cases, an_outlier_counts_in_a_mean_with_squares);
+    tcase_add_test(cases, terms_with_the_same_last_bits_round_alike);
     tcase_add_test(cases, equal_terms_round_alike);
     tcase_add_test(cases, random_inputs_keep_their_promises);
     suite_add_tcase(suite, cases);

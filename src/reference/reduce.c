@@ -17,8 +17,8 @@
 
 enum { LANES = 8 };
 
-/* What a term that repeats the last one but for zeros adds to a sum's error, in units of 2^-24
- * times the sum of magnitudes: additions of equal terms round the same way. Each is off by half a
+/* What a term that rounds as the last one did, zeros aside, adds to a sum's error, in units of 2^-24
+ * times the sum of magnitudes: such additions round the same way. Each is off by half a
  * unit of a sum that is half as large in the mean, and at least four threads share the terms. */
 static const double ALIKE_ERROR = 1.0 / 16;
 
@@ -115,12 +115,23 @@ static double sum_of_magnitudes(int n, const double *x)
            ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
-/* 1 if an addition of t rounds as that of `last` did, else 0. Terms of 12 bits or fewer, counts
- * among them, are added without rounding as often as a thread adds. */
+/* x + spaced - spaced is x where x is a multiple of the distance of numbers near `spaced`. */
+static int is_multiple(double x, double spaced)
+{
+    return (x + spaced) - spaced == x;
+}
+
+/* 1 if an addition of t rounds as that of `last` did, else 0: both have the same last bits, behind
+ * the first 16 of t, as where a constant is added to narrow numbers; or they are equal. Terms of 12
+ * bits or fewer, counts among them, are added without rounding as often as a thread adds. */
 static double rounds_alike(double last, double t)
 {
-    const double shifted = t * (0x1p41 + 1), leading = shifted - (shifted - t);
-    return ((t == last) & (leading != t)) ? 1 : 0;
+    const double twelfth = t * (0x1p41 + 1), leading = twelfth - (twelfth - t);
+    const double first = t * (0x1p52 + 1), power = first - (first - t); /* t's first bit */
+    const double spaced = fabs(power) * 0x1.8p36;
+    const int equal = (t == last) & (leading != t), multiple = is_multiple(t, spaced),
+              near = is_multiple(t - last, spaced);
+    return equal | (near & (1 - multiple));
 }
 
 static double count_alike(int n, const double *x, double *last)

@@ -61,8 +61,8 @@ void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
  * of magnitudes and e that of bounds; reference/reduce.c describes the others. Both are NULL where
  * exact. For a mean that the kernels compute with squares about it, low and high are the ends of
  * its terms; else NULL. For a sum of floats with a bound, last is the last term that is not 0, and
- * alike the number of terms that repeat it; else NULL. For a maximum whose terms are compared with
- * it, second is how far any term may reach but the one that may reach furthest; for such a minimum
+ * alike the number of terms that round as it did; else NULL. For a maximum whose terms are compared
+ * with it, second is how far any term may reach but the one that may reach furthest; for such a minimum
  * likewise; else NULL. */
 typedef struct {
     void *v;
