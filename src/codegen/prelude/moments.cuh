@@ -169,12 +169,16 @@ template <int lanes, int n> DEVICE void lane_reduce(EachMoments<n> r)
 template <int n> DEVICE void each_moments_add(EachMoments<n> r, const float (&values)[n])
 {
     const bool moves = r.seen >= 8 && (__float_as_int(r.seen) & 0x7fffff) == 0;
+    if (r.seen == 0)
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            r.shift[i] = moments_shift(values[i]);
+    if (moves)
+        #pragma unroll
+        for (int i = 0; i < n; i++)
+            moments_move(r.row(i));
     #pragma unroll
     for (int i = 0; i < n; i++) {
-        if (r.seen == 0)
-            r.shift[i] = moments_shift(values[i]);
-        if (moves)
-            moments_move(r.row(i));
         const float off = values[i] - r.shift[i];
         r.sum[i] += off;
         r.squares[i] += off * off;

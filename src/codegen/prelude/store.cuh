@@ -113,8 +113,9 @@ template <class T, int n, class V> DEVICE void store_row(T *row, int col, const 
 }
 
 //@ scatter
-// values, rounded to T, to the elements of columns col .. col + n, nothing from `size` on; place_of(column) points to one
-template <class T, int n, class V, class C, class F> DEVICE void scatter(const V (&values)[n], C col, C size, F place_of)
+// values, rounded to T, to the elements of columns col .. col + n, nothing from `size` on; as gather, the other way
+template <class T, int run, int n, class V, class C, class F>
+DEVICE void scatter(const V (&values)[n], C col, C size, F place_of)
 {
     vector<T, n> v;
     fill(v, values);
@@ -122,7 +123,7 @@ template <class T, int n, class V, class C, class F> DEVICE void scatter(const V
         return;
     #pragma unroll
     for (int i = 0; i < n; i++)
-        *place_of(col + i) = v[i];
+        place_of(col + i / run * run)[i % run] = v[i];
 }
 
 //@ store_aligned

@@ -156,14 +156,14 @@ DEVICE void load(vector<T, n> &v, const T *row, int col, int size)
 }
 
 //@ gather
-// v = the elements of columns col .. col + n, or anything from `size` on; place_of(column) points to one
-template <class T, int n, class C, class F> DEVICE void gather(vector<T, n> &v, C col, C size, F place_of)
+// v = the elements of columns col .. col + n, or anything from `size` on. place_of(column) points to one; `run` lie side by side
+template <int run, class T, int n, class C, class F> DEVICE void gather(vector<T, n> &v, C col, C size, F place_of)
 {
     if (col >= size)
         return;
     #pragma unroll
     for (int i = 0; i < n; i++)
-        v[i] = *place_of(col + i);
+        v[i] = place_of(col + i / run * run)[i % run];
 }
 
 //@ is_aligned
