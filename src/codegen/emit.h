@@ -201,6 +201,7 @@ bool is_vector_value(const Emitter *e, Node n);
 /* What a kernel finds of each part of a row is in an array, by tiles or by the elements of a
  * vector. */
 bool is_part(const Emitter *e, Node n);
+unsigned footprint(const Emitter *e, Node n); /* footprint_of() its axes */
 /* ... and so is what is kept for later phases: the array is declared before the pass of the
  * first. */
 bool is_kept(const Emitter *e, Node n);
@@ -370,7 +371,9 @@ void name_vector_sums(const Pass *pass);
 void declare_vector_sums(const Pass *pass);
 void emit_vector_sums(const Pass *pass);
 
-/* The condition under which an element counts; "": always. */
+/* The condition under which an element counts for its row, and for sums over rows and what is
+ * stored: teams without a row run along with another's. "": always. */
+const char *column_guard(Emitter *e);
 const char *element_guard(Emitter *e);
 /* What a pass stores: vectors, declared before its elements, or (spans) before all of its tiles;
  * elements that are stored one by one, or (vectors) what those of a vector share, by the thread that

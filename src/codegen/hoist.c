@@ -26,18 +26,22 @@ static bool prepares_divisors(const Kernel *k)
     return k->vec * k->tiles > 1 && !k->accumulator_count;
 }
 
+/* The comment behind the first one. */
+static const char *divisor_comment(Emitter *e, const char *divisor)
+{
+    if (e->explains_divisors) return "";
+    e->explains_divisors = true;
+    return arena_format(e->arena, "    // x / %s: a product with the inverse, corrected once",
+                        divisor);
+}
+
 static void emit_divisor(Emitter *e, Node n)
 {
     Node by = arg(e->g, n, 1);
     if (!divides_row(e, n) || e->divisors[by.id]) return;
     const char *name = name_after(e, by, "_divisor");
-    const char *what =
-        e->explains_divisors
-            ? ""
-            : arena_format(e->arena, "    // x / %s: a product with the inverse, corrected once",
-                           name);
-    line(e->out, "const Divisor %s = divisor(%s);%s", name, expression(e, by, 0), what);
-    e->explains_divisors = true;
+    line(e->out, "const Divisor %s = divisor(%s);%s", name, expression(e, by, 0),
+         divisor_comment(e, name));
     e->divisors[by.id] = name;
 }
 
@@ -55,6 +59,51 @@ void emit_vector_divisors(Emitter *e, const bool *needed)
         if (is_vector_value(e, n) || !is_vector_value(e, by)) continue;
         e->divisors[by.id] = NULL; /* of another tile */
         if (prepares_divisors(e->k)) emit_divisor(e, n);
+    }
+}
+
+/* Which values are there before a pass loads its columns: those that are made of what reductions
+ * left, and of no other element. */
+static bool *find_ready(const Emitter *e)
+{
+    bool *ready = NEW_ARRAY(e->arena, bool, e->g->nodes.count);
+    for (int i = 1; i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i};
+        const OpInfo *op = &op_info[node(e->g, n)->op];
+        const bool made = e->k->computed[i] && op->class != CLASS_LEAF && !is_reduction(e->g, n);
+        ready[i] = made || e->local[i] || is_part(e, n) || !is_column_value(e, n);
+        for (int a = 0; made && !e->local[i] && a < op->arity; a++)
+            ready[i] = ready[i] && ready[arg(e->g, n, a).id];
+    }
+    return ready;
+}
+
+/* Whether each element of a vector has a divisor of its own, which is the same for all tiles. */
+static bool has_divisor_of_vector(const Emitter *e, Node n)
+{
+    const Node by = arg(e->g, n, 1);
+    return divides_row(e, n) && !e->divisors[by.id] && footprint(e, by) == ALONG_VECTOR &&
+           footprint(e, n) & ALONG_TILES;
+}
+
+/* Of the elements of a vector: an array, before the loop over tiles. */
+static void emit_element_divisors(Emitter *e, const bool *needed)
+{
+    const bool *ready = NULL;
+    for (int i = 1; prepares_divisors(e->k) && e->k->tiles > 1 && i < e->g->nodes.count; i++) {
+        Node n = {(uint32_t)i}, by = arg(e->g, n, 1);
+        if (!computes_now(e, n, needed) || !has_divisor_of_vector(e, n)) continue;
+        if (!ready) ready = find_ready(e);
+        if (!ready[by.id]) continue;
+        const char *name = name_after(e, by, "_divisor"),
+                   *each = arena_format(e->arena, "%s[i]", name);
+        const Coords outside = enter_vector(e);
+        line(e->out, "Divisor %s[vec];%s", name, divisor_comment(e, each));
+        line(e->out, "#pragma unroll");
+        line(e->out, "for (int i = 0; i < vec; i++)");
+        line(e->out, "    %s = divisor(%s);", each, expression(e, by, 0));
+        leave_vector(e, &outside);
+        e->divisors[by.id] = each;
     }
 }
 
@@ -158,6 +207,7 @@ void forget_hoisted(Emitter *e, int phase)
 
 void emit_hoisted(Emitter *e, const bool *needed)
 {
+    emit_element_divisors(e, needed);
     for (int i = 1; i < e->g->nodes.count; i++) {
         Node n = {(uint32_t)i};
         if (!computes_now(e, n, needed)) continue;

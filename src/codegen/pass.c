@@ -13,13 +13,17 @@ bool rows_share_warps(const Kernel *k)
     return k->threads_per_row < 32 && k->teams > 1 && !k->beside;
 }
 
+const char *column_guard(Emitter *e)
+{
+    if (!is_ragged(e->k) || is_streamed(e->k)) return "";
+    return arena_format(e->arena, "col < %s", e->end);
+}
+
 const char *element_guard(Emitter *e)
 {
-    NameList all = {0};
-    if (rows_share_warps(e->k)) *list_push(e->arena, &all) = "has_row";
-    if (is_ragged(e->k) && !is_streamed(e->k))
-        *list_push(e->arena, &all) = arena_format(e->arena, "col < %s", e->end);
-    return join(e->arena, &all, " && ");
+    const char *column = column_guard(e);
+    if (!rows_share_warps(e->k)) return column;
+    return *column ? arena_format(e->arena, "has_row && %s", column) : "has_row";
 }
 
 void emit_value(Emitter *e, Node n)
@@ -165,7 +169,7 @@ bool adds_elements(const Emitter *e, const InnerReduction *r)
     return !r->partner.id && !paired_sum(e, r->node) && !picks_element(e, r->node);
 }
 
-static void emit_contributions(const Pass *pass)
+static void emit_reduced_elements(const Pass *pass)
 {
     Emitter *e = pass->e;
     for (int i = 0; i < e->k->inner_count; i++) {
@@ -181,6 +185,11 @@ static void emit_contributions(const Pass *pass)
                                  identity_text(e->g, r->node));
         emit_accumulate(e, r->node, into, value);
     }
+}
+
+static void emit_summed_elements(const Pass *pass)
+{
+    Emitter *e = pass->e;
     for (int i = 0; i < e->k->accumulator_count; i++) {
         const Accumulator *acc = &e->k->accumulators[i];
         Node from = operand_of(e->g, acc);
@@ -199,11 +208,17 @@ static void emit_contributions(const Pass *pass)
     }
 }
 
-static bool has_contributions(const Pass *pass)
+static bool reduces_elements(const Pass *pass)
 {
     const Kernel *k = pass->e->k;
     for (int i = 0; i < k->inner_count; i++)
         if (k->inner[i].phase == pass->phase && adds_elements(pass->e, &k->inner[i])) return true;
+    return false;
+}
+
+static bool sums_elements(const Pass *pass)
+{
+    const Kernel *k = pass->e->k;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].phase == pass->phase &&
             pass->needed[operand_of(pass->e->g, &k->accumulators[i]).id])
@@ -211,18 +226,43 @@ static bool has_contributions(const Pass *pass)
     return false;
 }
 
+static void open_guard(Emitter *e, const char *guard)
+{
+    if (*guard) line(e->out, "if (%s) {", guard);
+    e->out->indent += *guard != 0;
+}
+
+static void close_guard(Emitter *e, const char *guard)
+{
+    e->out->indent -= *guard != 0;
+    if (*guard) line(e->out, "}");
+}
+
+/* What an element adds to its row's reductions, and to sums over rows. */
+static void emit_contributions(const Pass *pass)
+{
+    Emitter *e = pass->e;
+    const char *column = column_guard(e), *guard = element_guard(e);
+    const bool reduces = reduces_elements(pass), sums = sums_elements(pass);
+    const bool apart = reduces && sums && strcmp(column, guard) != 0;
+    if (!reduces && !sums) return;
+    open_guard(e, reduces ? column : guard);
+    emit_reduced_elements(pass);
+    if (apart) {
+        close_guard(e, column);
+        open_guard(e, guard);
+    }
+    emit_summed_elements(pass);
+    close_guard(e, reduces && !apart ? column : guard);
+}
+
 static void emit_element(const Pass *pass)
 {
     Emitter *e = pass->e;
-    const char *guard = element_guard(e);
     int scope = open_scope(e);
     const Coords outside = enter_vector(e);
     emit_column_values(pass, false);
-    if (*guard && has_contributions(pass)) {
-        block (e->out, "if (%s)", guard) emit_contributions(pass);
-    } else {
-        emit_contributions(pass);
-    }
+    emit_contributions(pass);
     emit_pair_elements(pass);
     emit_element_stores(pass, false);
     leave_vector(e, &outside);

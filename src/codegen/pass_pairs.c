@@ -105,7 +105,7 @@ void emit_whole_takes(const Pass *pass)
 void emit_pair_elements(const Pass *pass)
 {
     Emitter *e = pass->e;
-    const char *guard = walks_runs(e) ? run_guard(e) : element_guard(e);
+    const char *guard = walks_runs(e) ? run_guard(e) : column_guard(e);
     for (int i = 0; i < e->k->inner_count; i++) {
         const InnerReduction *sum = &e->k->inner[i];
         if (!is_pass_pair(pass, sum)) continue;

@@ -15,7 +15,7 @@ bool is_part(const Emitter *e, Node n)
     return is_reduction(e->g, n) && inner_of(e->k, n) && reduces_part(e->g, e->k, n);
 }
 
-static unsigned footprint(const Emitter *e, Node n)
+unsigned footprint(const Emitter *e, Node n)
 {
     return footprint_of(e->k, &e->plan->analysis->sizes, node(e->g, n)->axes);
 }

@@ -122,7 +122,7 @@ void mean_cross_entropy_2(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
-            m_of[i] = has_row && col < N ? x_ : -infinity();
+            m_of[i] = col < N ? x_ : -infinity();
         }
         online_add(m, s, m_of);
     }

@@ -47,7 +47,7 @@ void small_matrix(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
-            row_max_of[i] = has_row ? x_ : -infinity();
+            row_max_of[i] = x_;
         }
         online_add(row_max, row_sum, row_max_of);
     }
@@ -63,9 +63,7 @@ void small_matrix(
             const float x_ = x_v[t][i];
             const float e = quick_exp(x_ - row_max);
             a[t][i] = e * inverse_row_sum;
-            if (has_row) {
-                part_sum[t] += a[t][i];
-            }
+            part_sum[t] += a[t][i];
         }
     }
 
@@ -77,19 +75,21 @@ void small_matrix(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             b[t][i] = a[t][i] / total_divisor;
-            if (has_row) {
-                part_sum2[i] += b[t][i];
-            }
+            part_sum2[i] += b[t][i];
         }
     }
 
+    Divisor total2_divisor[vec];
+    #pragma unroll
+    for (int i = 0; i < vec; i++)
+        total2_divisor[i] = divisor(part_sum2[i] + 1e-06f);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step;
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            y_out[i] = b[t][i] / (part_sum2[i] + 1e-06f);
+            y_out[i] = b[t][i] / total2_divisor[i];
         }
         if (has_row)
             store_vector(y + row * y_T, col, y_out);
@@ -131,7 +131,7 @@ void small_matrix_strided(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
-            row_max_of[i] = has_row ? x_ : -infinity();
+            row_max_of[i] = x_;
         }
         online_add(row_max, row_sum, row_max_of);
     }
@@ -147,9 +147,7 @@ void small_matrix_strided(
             const float x_ = x_v[t][i];
             const float e = quick_exp(x_ - row_max);
             a[t][i] = e * inverse_row_sum;
-            if (has_row) {
-                part_sum[t] += a[t][i];
-            }
+            part_sum[t] += a[t][i];
         }
     }
 
@@ -161,19 +159,21 @@ void small_matrix_strided(
         #pragma unroll
         for (int i = 0; i < vec; i++) {
             b[t][i] = a[t][i] / total_divisor;
-            if (has_row) {
-                part_sum2[i] += b[t][i];
-            }
+            part_sum2[i] += b[t][i];
         }
     }
 
+    Divisor total2_divisor[vec];
+    #pragma unroll
+    for (int i = 0; i < vec; i++)
+        total2_divisor[i] = divisor(part_sum2[i] + 1e-06f);
     #pragma unroll
     for (int t = 0; t < tiles; t++) {
         const int col = first_column + t * step, j = col % J, i_ = col / J;
         float y_out[vec];
         #pragma unroll
         for (int i = 0; i < vec; i++) {
-            y_out[i] = b[t][i] / (part_sum2[i] + 1e-06f);
+            y_out[i] = b[t][i] / total2_divisor[i];
         }
         if (has_row)
             store_vector(y + row * y_T + i_ * y_I + j, 0, y_out);

@@ -59,9 +59,7 @@ void window_softmax(
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
             s[t][i] = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
-            if (has_row) {
-                row_max = max_nan(row_max, s[t][i]);
-            }
+            row_max = max_nan(row_max, s[t][i]);
         }
     }
     lanes_reduce<threads_per_row>(max_of(row_max));
@@ -77,9 +75,7 @@ void window_softmax(
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 e[t][i] = quick_exp(s[t][i] - m);
-                if (has_row) {
-                    row_sum += e[t][i];
-                }
+                row_sum += e[t][i];
             }
         } else if (e_outside != 0) {
             #pragma unroll
