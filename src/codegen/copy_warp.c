@@ -84,12 +84,17 @@ static void emit_stages(Emitter *e)
 /* Starts the copies of a row's tensors, to one of the rows of a stage that has several. */
 static void emit_row_copies(Emitter *e, const char *into, const char *full)
 {
-    static const char *const copy[] = {"copy_row<vec>", "copy_shifted<vec>", "copy_blocks"};
+    static const char *const copy[][2] = {
+        {"copy_row<vec>", "copy_row<vec, dropped_from_l2>"},
+        {"copy_shifted<vec>", "copy_shifted<vec, dropped_from_l2>"},
+        {"copy_blocks", "copy_blocks<dropped_from_l2>"},
+    };
     for (int i = 0; i < e->k->load_count; i++) {
         const Load *load = &e->k->loads[i];
         if (is_ringed(load))
-            line(e->out, "bytes += %s(%s.%s%s, %s, %s, %s);", copy[placement(e, load)], into,
-                 load->name, rows_of_step(e->k) > 1 ? "[stage_row]" : "", slice_address(e, load),
+            line(e->out, "bytes += %s(%s.%s%s, %s, %s, %s);",
+                 copy[placement(e, load)][load->dropped], into, load->name,
+                 rows_of_step(e->k) > 1 ? "[stage_row]" : "", slice_address(e, load),
                  e->k->slice ? slice_text(e) : e->columns, full);
     }
 }

@@ -36,10 +36,16 @@ static bool varies_by_row(const Emitter *e, const Load *load)
     return !walked || load->axes & walked;
 }
 
+const char *l2_argument(const Load *load)
+{
+    return load->dropped ? ", dropped_from_l2" : "";
+}
+
 /* The helper that loads a vector of one tile. */
 const char *tile_loader(const Emitter *e, const Load *load)
 {
-    return varies_by_row(e, load) ? "load_once" : "load";
+    if (!varies_by_row(e, load)) return "load";
+    return load->dropped ? "load_once<dropped_from_l2>" : "load_once";
 }
 
 /* The phase before which a row's elements are read. A row that is alone waits for memory once, for
@@ -88,7 +94,7 @@ static void declare_resident(Emitter *e, const Load *load)
         line(e->out, "load_some(%s_v, %s, here, %s);", load->name, load_address(e, load),
              apart_text(e));
     else if (has_one_stride(e->k))
-        line(e->out, "load_span<step, teams>(%s_v, %s, left, %s);", load->name,
+        line(e->out, "load_span<step, teams%s>(%s_v, %s, left, %s);", l2_argument(load), load->name,
              span_text(e, load_pointer(e, load), load->tensor, load->axes), together_text(e));
 }
 
@@ -106,8 +112,8 @@ static void emit_resident_load(Emitter *e, const Load *load)
         line(e->out, "load_window<step>(%s_v, %s, first_column, %s);", load->name,
              load_address(e, load), window_ends(e));
     else if (is_in_line(e, load->axes) && !e->gathers)
-        line(e->out, "%s<step>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns",
-             load->name, row_part(e, load));
+        line(e->out, "%s<step%s>(%s_v, %s);", varies_by_row(e, load) ? "load_row" : "load_columns",
+             l2_argument(load), load->name, row_part(e, load));
 }
 
 /* Loads that keep every tile of the row in registers. */

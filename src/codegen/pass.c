@@ -13,17 +13,23 @@ bool rows_share_warps(const Kernel *k)
     return k->threads_per_row < 32 && k->teams > 1 && !k->beside;
 }
 
+static const char *guard_text(Emitter *e, bool row)
+{
+    const bool column = is_ragged(e->k) && !is_streamed(e->k);
+    if (!column) return row ? "has_row" : "";
+    return arena_format(e->arena, row ? "has_row && col < %s" : "col < %s", e->end);
+}
+
+/* Where parts of rows are left out, the condition is not needed either, but ptxas takes a third
+ * more registers without it. */
 const char *column_guard(Emitter *e)
 {
-    if (!is_ragged(e->k) || is_streamed(e->k)) return "";
-    return arena_format(e->arena, "col < %s", e->end);
+    return guard_text(e, rows_share_warps(e->k) && e->k->window);
 }
 
 const char *element_guard(Emitter *e)
 {
-    const char *column = column_guard(e);
-    if (!rows_share_warps(e->k)) return column;
-    return *column ? arena_format(e->arena, "has_row && %s", column) : "has_row";
+    return guard_text(e, rows_share_warps(e->k));
 }
 
 void emit_value(Emitter *e, Node n)

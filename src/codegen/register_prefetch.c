@@ -53,7 +53,8 @@ void emit_prefetch_row(Emitter *e)
         const Load *load = &e->k->loads[i];
         if (is_prefetched(e, load))
             *list_push(e->arena, &loads) =
-                arena_format(e->arena, "load_row<step>(%s_v, %s);", load->name, row_part(e, load));
+                arena_format(e->arena, "load_row<step%s>(%s_v, %s);", l2_argument(load), load->name,
+                             row_part(e, load));
     }
     line(e->out, loads.count > 1 ? "if (!ready) {" : "if (!ready)");
     for (int i = 0; i < loads.count; i++) line(e->out, "    %s", loads.data[i]);

@@ -70,8 +70,8 @@ static void emit_fetched_tiles(Emitter *e, const char *into, const Places *place
         if (e->gathers)
             emit_gather(e, load, slot);
         else if (!is_in_line(e, load->axes))
-            line(e->out, "fetch_vector(%s, %s, %s);", slot, load_address(e, load),
-                 limit_text(e, load->axes));
+            line(e->out, "fetch_vector%s(%s, %s, %s);", load->dropped ? "<dropped_from_l2>" : "",
+                 slot, load_address(e, load), limit_text(e, load->axes));
     }
     const Text *fetches = close_body(e, kernel);
     if (fetches->length) emit_tiles(e, fetches, e->gathers ? "#pragma unroll 1" : "#pragma unroll");
@@ -90,7 +90,8 @@ static void emit_fetches(Emitter *e, const char *into, bool hoisted)
             line(e->out, "fetch_lines<%s, vec>(%s.%s, %s, %s);", team_threads(e), into,
                  line_aligned_row(e, load), slice_address(e, load), own_columns(e));
         else if (is_in_line(e, load->axes) && !e->gathers)
-            line(e->out, "fetch_row<step>(%s.%s, %s);", into, load->name, row_part(e, load));
+            line(e->out, "fetch_row<step%s>(%s.%s, %s);", l2_argument(load), into, load->name,
+                 row_part(e, load));
     }
 }
 

@@ -342,6 +342,7 @@ const char *impossible_cluster(const Scheduler *s);
 /* ---- backwards.c ---- */
 
 void find_backwards(Plan *plan); /* of a plan's kernels, which are in order */
+void find_dropped(const Scheduler *s, Plan *plan);
 
 /* ---- join_parts.c, build_launch.c ---- */
 

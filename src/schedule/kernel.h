@@ -120,7 +120,8 @@ typedef struct Load {
     Place place;
     uint64_t phases; /* bit set of the phases that need it, see phase_bit() */
     Widening widening;
-    bool masked; /* a row's: its elements count inside the kernel's window alone */
+    bool masked;  /* a row's: its elements count inside the kernel's window alone */
+    bool dropped; /* L2 evicts its lines first: schedule/l2.c */
 } Load;
 
 typedef struct {

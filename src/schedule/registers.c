@@ -135,6 +135,22 @@ static double kept_results(const Scheduler *s, const Kernel *k)
                : 0;
 }
 
+/* The same of rows that a ring has brought; and of their single bytes, which all phases convert by
+ * the same instruction. */
+static double kept_from_ring(const Scheduler *s, const Kernel *k)
+{
+    if (has_parts(s->g, k) || k->keeps) return 0;
+    double bytes = 0;
+    for (int i = 0; i < k->load_count; i++) {
+        const Load *load = &k->loads[i];
+        const bool again = load->phases & (load->phases - 1);
+        bytes += again && is_row_vector(k, load) && is_resident(load) &&
+                 dtype_info[load->dtype].bytes == 1;
+    }
+    const double beside = 1 - 1.0 / REGISTER_BYTES; /* the byte itself */
+    return kept_results(s, k) + beside * bytes * k->vec * k->tiles;
+}
+
 /* Of what later phases need, as the kernel keeps it or as ptxas does. Where a window's rows keep
  * values, no later phase has operands to compute them anew. */
 static double later_results(const Scheduler *s, const Kernel *k)
@@ -219,5 +235,6 @@ int least_registers(const Scheduler *s, const Kernel *k)
         return (int)beside_registers(s, k, of_element, 1, 1) + (s->fitted ? 0 : UNFITTED);
     const bool ring = k->stages || is_refilled(k);
     const Needs *needs = k->accumulator_count ? &of_sums : ring ? &of_ring : &of_row;
-    return (int)(add_needs(s, k, needs) * doubt(s, k) + add_more(s, k));
+    return (int)(add_needs(s, k, needs) * doubt(s, k) + add_more(s, k) +
+                 (ring && !k->accumulator_count ? kept_from_ring(s, k) : 0));
 }

@@ -404,6 +404,7 @@ static Plan *make_plan(Scheduler *s, const char *forced, const char **problem)
                                    s->refused_row.reason));
     sort_kernels(s, plan);
     find_backwards(plan);
+    find_dropped(s, plan);
     insert_clears(s, plan);
     build_launch(s, plan);
     if ((*problem = find_excess(s->arena, &plan->launch))) return NULL;

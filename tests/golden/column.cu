@@ -41,7 +41,7 @@ void bias_grad(
     Stage *const ring = (Stage *)smem;
     const auto fetch = [&](Stage &into, long long row) {
         if (row < M) {
-            fetch_row<step>(into.dy, dy + row * dy_M, first_column, N);
+            fetch_row<step, dropped_from_l2>(into.dy, dy + row * dy_M, first_column, N);
         }
         fetch_commit();
     };

@@ -77,8 +77,8 @@ void adaln_bwd(
         }
         if (left > 0) {
             const long long group = ahead_group, row = ahead_row;
-            fetch_row<step>(into.dy, dy + group * dy_B + row * dy_T, first_column, C);
-            fetch_row<step>(into.xhat, xhat + group * xhat_B + row * xhat_T, first_column, C);
+            fetch_row<step, dropped_from_l2>(into.dy, dy + group * dy_B + row * dy_T, first_column, C);
+            fetch_row<step, dropped_from_l2>(into.xhat, xhat + group * xhat_B + row * xhat_T, first_column, C);
         }
         fetch_commit();
     };

@@ -102,31 +102,39 @@ template <class T, int n> DEVICE void load_words(vector<T, n> &to, const T *from
             to[i] = from[i];
 }
 
-// Marks what is loaded from an address as evict_last in L2. Most rows are not read again; the point is that L2 then evicts
-// written lines first, so they go to memory early and in order. To the compiler, loads from the address are ordinary ones.
-extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
-template <class T> DEVICE const T *kept_longer(const T *at)
+// What L2 does with the lines of rows that are read. It keeps them, most of them not to be read again: the point is that it
+// then evicts written lines first, so they go to memory early and in order. Each access makes the policy anew (volatile), for
+// it is a constant to the GPU and would cost two registers.
+struct kept_in_l2 {};
+DEVICE unsigned long long l2_policy(kept_in_l2)
 {
     unsigned long long policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    return (const T *)__nv_associate_access_property(at, policy);
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
 }
 
-// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
-template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+// Marks what is loaded from an address. To the compiler, loads from it are ordinary ones.
+extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
+template <class L2, class T> DEVICE const T *by_policy(const T *at)
 {
-    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+    return (const T *)__nv_associate_access_property(at, l2_policy(L2()));
+}
+
+// n elements of a row, from an aligned address; of less than 16 bytes a policy does not pay
+template <class L2 = kept_in_l2, class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+{
+    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : by_policy<L2>(at)));
 }
 
 // a whole row: v[t] holds the n elements from column first_column + t * step on
-template <int step, class T, int n, int tiles>
+template <int step, class L2 = kept_in_l2, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first_column, int size)
 {
     if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first_column + t * step < size)
-                read_once(v[t], row + first_column + t * step);
+                read_once<L2>(v[t], row + first_column + t * step);
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)

@@ -59,7 +59,9 @@ void window_softmax(
         for (int i = 0; i < vec; i++) {
             const float x_ = x_v[t][i];
             s[t][i] = i <= place_ - col && i > place - col ? x_ * scale : -infinity();
-            row_max = max_nan(row_max, s[t][i]);
+            if (has_row) {
+                row_max = max_nan(row_max, s[t][i]);
+            }
         }
     }
     lanes_reduce<threads_per_row>(max_of(row_max));
@@ -75,7 +77,9 @@ void window_softmax(
             #pragma unroll
             for (int i = 0; i < vec; i++) {
                 e[t][i] = quick_exp(s[t][i] - m);
-                row_sum += e[t][i];
+                if (has_row) {
+                    row_sum += e[t][i];
+                }
             }
         } else if (e_outside != 0) {
             #pragma unroll

@@ -117,8 +117,15 @@ template <class use, int words = 4> static inline vector<unsigned, words> hinted
     return r;
 }
 
-//@ kept_longer
-template <class T> static inline const T *kept_longer(const T *at) { return at; }
+//@ kept_in_l2 l2_policy
+struct kept_in_l2 {};
+template <class L2> static inline unsigned long long l2_policy(L2) { return 0; }
+
+//@ dropped_from_l2
+struct dropped_from_l2 {};
+
+//@ by_policy
+template <class L2, class T> static inline const T *by_policy(const T *at) { return at; }
 
 //@ put_vector
 template <class T, int n> static inline void put_vector(void *at, const vector<T, n> &v)
@@ -171,7 +178,7 @@ static inline unsigned dynamic_smem() { return sim_link.self->dynamic_smem; }
 static inline unsigned shared_address(const void *) { return 0; }    // for copies, which have twins
 
 //@ async_copy fetch_commit fetch_wait
-template <int bytes> __attribute__((noinline)) SIM_PLAIN void async_copy(void *to, const void *from)
+template <int bytes, class L2 = kept_in_l2> __attribute__((noinline)) SIM_PLAIN void async_copy(void *to, const void *from)
 {
     sim_link.api->begin_copy(sim_link.machine, to, from, bytes, SIM_HERE);
 }
@@ -266,7 +273,7 @@ SIM_CALL void barrier_wait(unsigned long long &barrier, int parity)
 }
 
 //@ bulk_copy
-SIM_CALL void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
+template <class L2 = kept_in_l2> __attribute__((noinline)) SIM_PLAIN void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
 {
     sim_link.api->bulk_copy(sim_link.machine, to, from, bytes, &barrier, SIM_HERE);
 }

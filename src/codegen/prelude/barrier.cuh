@@ -111,11 +111,10 @@ DEVICE void barrier_wait(unsigned long long &barrier, int parity)
 
 //@ bulk_copy
 // one thread copies 16-byte aligned bytes to shared memory; the barrier counts them as they land
-DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
+template <class L2 = kept_in_l2> DEVICE void bulk_copy(void *to, const void *from, int bytes, unsigned long long &barrier)
 {
-    asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
-                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy; }"
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
                  :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes),
-                    "r"((unsigned)__cvta_generic_to_shared(&barrier)) : "memory");
+                    "r"((unsigned)__cvta_generic_to_shared(&barrier)), "l"(l2_policy(L2())) : "memory");
 }
 

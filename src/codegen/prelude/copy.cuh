@@ -6,16 +6,16 @@ DEVICE unsigned shared_address(const void *shared) { return (unsigned)__cvta_gen
 
 //@ async_copy fetch_commit fetch_wait
 // copies to shared memory that go on while the thread computes; it waits for its own, in order
-template <int bytes> DEVICE void async_copy(void *to, const void *from)
+template <int bytes, class L2 = kept_in_l2> DEVICE void async_copy(void *to, const void *from)
 {
     const unsigned at = shared_address(to);
+    const unsigned long long policy = l2_policy(L2());
     if constexpr (bytes == 16)
-        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
-            "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, policy; }" :: "r"(at), "l"(from) : "memory");
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+            :: "r"(at), "l"(from), "l"(policy) : "memory");
     else
-        asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
-            "cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, policy; }"
-            :: "r"(at), "l"(from), "n"(bytes) : "memory");
+        asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;"
+            :: "r"(at), "l"(from), "n"(bytes), "l"(policy) : "memory");
 }
 DEVICE void fetch_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // until all but the newest `left` groups have landed
@@ -23,7 +23,7 @@ template <int left> DEVICE void fetch_wait() { asm volatile("cp.async.wait_group
 
 //@ fetch_row
 // starts the copies of this thread's part of a row into its part of a buffer
-template <int step, class T, int n, int tiles, int threads>
+template <int step, class L2 = kept_in_l2, class T, int n, int tiles, int threads>
 DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int first_column, int size)
 {
     constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
@@ -33,7 +33,7 @@ DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int 
             if (tiles * step == size || first_column + t * step < size)
                 #pragma unroll
                 for (int k = 0; k < bytes; k += piece)
-                    async_copy<piece>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first_column + t * step) + k);
+                    async_copy<piece, L2>((char *)&buffer[t][threadIdx.x] + k, (const char *)(row + first_column + t * step) + k);
     } else {
         #pragma unroll 1
         for (int t = 0; t < tiles; t++)
@@ -44,7 +44,7 @@ DEVICE void fetch_row(vector<T, n> (&buffer)[tiles][threads], const T *row, int 
 
 //@ fetch_vector
 // starts the copy of n elements, where any are left
-template <class T, int n> DEVICE void fetch_vector(vector<T, n> &to, const T *from, int left)
+template <class L2 = kept_in_l2, class T, int n> DEVICE void fetch_vector(vector<T, n> &to, const T *from, int left)
 {
     constexpr int bytes = sizeof(T) * n, piece = bytes < 16 ? bytes : 16;
     if (left <= 0)
@@ -52,7 +52,7 @@ template <class T, int n> DEVICE void fetch_vector(vector<T, n> &to, const T *fr
     if (misalignment<n>(from) == 0)
         #pragma unroll
         for (int k = 0; k < bytes; k += piece)
-            async_copy<piece>((char *)&to + k, (const char *)from + k);
+            async_copy<piece, L2>((char *)&to + k, (const char *)from + k);
     else
         load_words(to, from);
 }

@@ -28,9 +28,8 @@ template <int n, class T> DEVICE int line_place(const T *row)
 // starts the copy of a block of 16 bytes, or of the `bytes` at its beginning if they are fewer
 DEVICE void async_block(void *to, const void *from, int bytes)
 {
-    asm volatile("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
-                 "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, policy; }"
-                 :: "r"(shared_address(to)), "l"(from), "r"(bytes < 16 ? bytes : 16) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;"
+                 :: "r"(shared_address(to)), "l"(from), "r"(bytes < 16 ? bytes : 16), "l"(l2_policy(kept_in_l2())) : "memory");
 }
 
 //@ fetch_lines
@@ -79,12 +78,12 @@ DEVICE void read_lines(vector<T, n> (&v)[tiles], const lines<T, size> &from, con
 //@ copy_row
 // The copy warp's part of a row that is a multiple of 16 bytes long: one bulk copy, or vector by vector where
 // it does not start on such a multiple. Returns how many bytes are still to land.
-template <int n, class T> DEVICE int copy_row(T *to, const T *row, int count, unsigned long long &full)
+template <int n, class L2 = kept_in_l2, class T> DEVICE int copy_row(T *to, const T *row, int count, unsigned long long &full)
 {
     const int lane = threadIdx.x % 32, bytes = count * (int)sizeof(T);
     if (((unsigned long long)row | bytes) % 16 == 0) {
         if (lane == 0 && count > 0)
-            bulk_copy(to, row, bytes, full);
+            bulk_copy<L2>(to, row, bytes, full);
         return count > 0 ? bytes : 0;
     }
     #pragma unroll 2
@@ -102,22 +101,22 @@ template <int n, class T> DEVICE int copy_row(T *to, const T *row, int count, un
 
 //@ copy_shifted
 // The same for rows that are no multiple of 128 bytes, and so start anywhere in a line.
-template <int n, class T, int size>
+template <int n, class L2 = kept_in_l2, class T, int size>
 DEVICE int copy_shifted(T (&to)[size], const T *row, int count, unsigned long long &full)
 {
-    return copy_row<n>(line_up(to, row), row, count, full);
+    return copy_row<n, L2>(line_up(to, row), row, count, full);
 }
 
 //@ copy_blocks
 // The copy warp's part of any row: one bulk copy of the aligned 16-byte blocks that it touches. So up to 15 bytes
 // before and after a row are read, never more than the block that its own bytes are in.
-template <class T, int size>
+template <class L2 = kept_in_l2, class T, int size>
 DEVICE int copy_blocks(T (&to)[size], const T *row, int count, unsigned long long &full)
 {
     const int before = (int)((unsigned long long)row % 16);
     const int bytes = (before + count * (int)sizeof(T) + 15) / 16 * 16;
     if (threadIdx.x % 32 == 0 && count > 0)
-        bulk_copy(line_up(to, row), (const char *)row - before, bytes, full);
+        bulk_copy<L2>(line_up(to, row), (const char *)row - before, bytes, full);
     return count > 0 ? bytes : 0;
 }
 

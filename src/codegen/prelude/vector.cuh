@@ -122,22 +122,41 @@ DEVICE vector<unsigned, 4> hinted_block(const void *at, read_last)
     return r;
 }
 
-//@ kept_longer
-// Marks what is loaded from an address as evict_last in L2. Most rows are not read again; the point is that L2 then evicts
-// written lines first, so they go to memory early and in order. To the compiler, loads from the address are ordinary ones.
-extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
-template <class T> DEVICE const T *kept_longer(const T *at)
+//@ kept_in_l2 l2_policy
+// What L2 does with the lines of rows that are read. It keeps them, most of them not to be read again: the point is that it
+// then evicts written lines first, so they go to memory early and in order. Each access makes the policy anew (volatile), for
+// it is a constant to the GPU and would cost two registers.
+struct kept_in_l2 {};
+DEVICE unsigned long long l2_policy(kept_in_l2)
 {
     unsigned long long policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    return (const T *)__nv_associate_access_property(at, policy);
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+//@ dropped_from_l2
+// Or it evicts them first, where a kernel writes little: then it keeps what earlier kernels have written.
+struct dropped_from_l2 {};
+DEVICE unsigned long long l2_policy(dropped_from_l2)
+{
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+//@ by_policy
+// Marks what is loaded from an address. To the compiler, loads from it are ordinary ones.
+extern "C" __device__ void *__nv_associate_access_property(const void *, unsigned long long);
+template <class L2, class T> DEVICE const T *by_policy(const T *at)
+{
+    return (const T *)__nv_associate_access_property(at, l2_policy(L2()));
 }
 
 //@ read_once
-// n elements of a row, from an aligned address, by that policy; of less than 16 bytes it does not pay
-template <class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
+// n elements of a row, from an aligned address; of less than 16 bytes a policy does not pay
+template <class L2 = kept_in_l2, class T, int n> DEVICE void read_once(vector<T, n> &v, const T *at)
 {
-    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : kept_longer(at)));
+    copy_vector(&v, (const vector<T, n> *)(sizeof(v) < 16 ? at : by_policy<L2>(at)));
 }
 
 //@ load
@@ -202,7 +221,7 @@ template <class T, int n> DEVICE void load_some(vector<T, n> &v, const T *at, in
 // Neighbouring rows: v[t] holds n of them, from `at` on, of column first_column + t * step, columns `stride` apart. One wide
 // access a column where they are side by side; else they are `apart` from each other, and all rows end after `left`. So that
 // no access waits for another then, what is not there is read from the last row, and many are read before the first is packed.
-template <int step, int apart, class T, int n, int tiles>
+template <int step, int apart, class L2 = kept_in_l2, class T, int n, int tiles>
 DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, int first_column, int columns, long long left,
     bool together)
 {
@@ -211,7 +230,7 @@ DEVICE void load_span(vector<T, n> (&v)[tiles], const T *at, long long stride, i
         #pragma unroll
         for (int t = 0; t < tiles; t++, at += step * stride)
             if (tiles * step == columns || first_column + t * step < columns)
-                read_once(v[t], at);
+                read_once<L2>(v[t], at);
     } else {
         constexpr int chunk = 32 / n < tiles ? 32 / n : tiles;
         #pragma unroll
@@ -244,13 +263,13 @@ DEVICE unsigned dynamic_smem()
 
 //@ load_once
 // v = row[col .. col + n), or anything from `size` on, of a row that is read once
-template <class T, int n>
+template <class L2 = kept_in_l2, class T, int n>
 DEVICE void load_once(vector<T, n> &v, const T *row, int col, int size)
 {
     if (col >= size)
         return;
     if (misalignment<n>(row) == 0) {
-        read_once(v, row + col);
+        read_once<L2>(v, row + col);
     } else {
         load_words(v, row + col);
         keep_branch<T>(true, n);    //? keep_branch
@@ -273,14 +292,14 @@ template <class use, class T, int n> DEVICE void load_hinted(vector<T, n> &v, co
 
 //@ load_row
 // a whole row: v[t] holds the n elements from column first_column + t * step on
-template <int step, class T, int n, int tiles>
+template <int step, class L2 = kept_in_l2, class T, int n, int tiles>
 DEVICE void load_row(vector<T, n> (&v)[tiles], const T *row, int first_column, int size)
 {
     if (misalignment<n>(row) == 0) {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
             if (tiles * step == size || first_column + t * step < size)
-                read_once(v[t], row + first_column + t * step);
+                read_once<L2>(v[t], row + first_column + t * step);
     } else {
         #pragma unroll
         for (int t = 0; t < tiles; t++)
