@@ -36,7 +36,8 @@ typedef enum {
     COLUMNS_REDUCED, /* those that a reduction removes; the last, where none removes such */
     COLUMNS_LAST,    /* the last */
     COLUMNS_SPLIT,   /* those behind rows that reductions over rows and columns are split at */
-    COLUMNS_WIDER    /* as many of the last as make whole vectors */
+    COLUMNS_WIDER,   /* as many of the last as make whole vectors */
+    COLUMNS_SHORT    /* those of the few rows that a sum takes, behind the first axis */
 } Columns;
 
 typedef struct Analysis {

@@ -201,6 +201,24 @@ static AxisSet find_wider(const Sizes *sizes, AxisSet axes)
     return best;
 }
 
+/* The axes that a reduction of the largest tensors removes, where they are a handful, as the experts
+ * of a token are, and neither the first nor the last: the first is most often the batch, whose size
+ * is not to be compiled in. 0: no reduction does. */
+static AxisSet find_short(const Graph *g, const Sizes *sizes)
+{
+    enum { MOST = 16 };
+    const bool *live = graph_live(g);
+    const AxisSet axes = live_axes(g, live), ends = last_of(axes) | (axes & -axes);
+    for (int i = 1; i < g->nodes.count; i++) {
+        const Node n = {(uint32_t)i};
+        if (!live[i] || !is_reduction(g, n) || node(g, arg(g, n, 0))->axes != axes) continue;
+        const AxisSet reduced = node(g, n)->reduced;
+        const int64_t size = axes_size(sizes, reduced);
+        if (size > 1 && size <= MOST && !(reduced & ends)) return reduced;
+    }
+    return 0;
+}
+
 static Analysis *analyze_as(Arena *arena, const Graph *g, const Sizes *sizes, AxisSet columns,
                             Columns choice)
 {
@@ -243,6 +261,8 @@ Analysis *analyze(Arena *arena, const Graph *g, const Sizes *sizes)
     const AxisSet wider = find_wider(sizes, live_axes(g, graph_live(g)));
     Analysis *end = scattered ? add_scattered(arena, g, sizes, a) : a;
     if (wider && (scattered || !has_inner(a)))
-        add_choice(end, analyze_as(arena, g, sizes, wider, COLUMNS_WIDER));
+        end = add_choice(end, analyze_as(arena, g, sizes, wider, COLUMNS_WIDER));
+    const AxisSet few = has_inner(a) ? 0 : find_short(g, sizes);
+    if (few) add_choice(end, analyze_as(arena, g, sizes, few, COLUMNS_SHORT));
     return a;
 }

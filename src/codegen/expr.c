@@ -284,6 +284,14 @@ static const char *inverse_text(Emitter *e, Node sum)
     return known ? known : arena_format(e->arena, "quick_inverse(%s)", expression(e, sum, 0));
 }
 
+/* Whether n divides what was an integer by a constant of at least 1: no quotient is infinite. */
+static bool divides_whole(const Emitter *e, Node n)
+{
+    const NodeInfo *x = node(e->g, arg(e->g, n, 0)), *by = node(e->g, arg(e->g, n, 1));
+    const bool whole = x->op == OP_CONVERT && node(e->g, x->args[0])->type == TYPE_I64;
+    return whole && (by->op != OP_CONST || fabs(by->number) >= 1);
+}
+
 /* A division as a call. */
 static const char *quotient_text(Emitter *e, Node n, const char *function)
 {
@@ -355,7 +363,7 @@ static const char *compute_text(Emitter *e, Node n, int *precedence)
     case OP_DIV:
         if (divides_by_constant(e, n)) {
             *precedence = 16;
-            return quotient_text(e, n, "quotient");
+            return quotient_text(e, n, divides_whole(e, n) ? "whole_quotient" : "quotient");
         }
         if (is_column_value(e, n) && !is_vector_value(e, n) && e->divisors[info->args[1].id] &&
             info->type == TYPE_F32)

@@ -38,17 +38,27 @@ double wasted_sectors(const Scheduler *s, const Kernel *k)
     return 1 + PAIR / run;
 }
 
+/* Copies of less than 16 bytes pass through L1, and are more. */
+static bool copies_narrow_vectors(const Kernel *k)
+{
+    enum { WIDE = 16 };
+    return k->stages && !has_copy_warp(k) && !is_copied_by_lines(k) && k->vec > 1 &&
+           narrowest_read(k) * k->vec < WIDE;
+}
+
 /* What of memory's rate a kernel gets by how it asks for rows. */
 double share_of_rate(const Scheduler *s, const Kernel *k)
 {
-    static const double PLAIN = 0.83; /* of what only reads and writes rows */
+    static const double PLAIN = 0.83, /* of what only reads and writes rows */
+        NARROW = 0.6;
     const Target *t = s->target;
     if (has_bulk_rows(k)) return t->copied;
     if (!is_persistent(k)) return 1;
     if (has_column_accumulators(k)) return is_paced(k) ? 1 : t->loose;
     if (!k->inner_count) return PLAIN * t->loose;
     const bool whole_lines = column_count(s, k) * narrowest(k) % LINE_BYTES == 0;
-    return t->walked * (has_copy_warp(k) || whole_lines ? 1 : t->unaligned);
+    return t->walked * (has_copy_warp(k) || whole_lines ? 1 : t->unaligned) *
+           (copies_narrow_vectors(k) ? NARROW : 1);
 }
 
 /* Elements that a row has side by side, and (gaps) whether what is behind them is no row that

@@ -371,6 +371,15 @@ static void set_beside_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid
     grid[1] = (LaunchGrid){0, 1, 1, 1};
 }
 
+/* Rows that a CTA has at least, if there are as many. What it leaves of its columns' sums is as much
+ * as several rows are; and where others have the other columns, there are enough CTAs. */
+static int least_rows(const Kernel *k)
+{
+    enum { SEVERAL = 4 };
+    const bool shares = has_column_parts(k) && has_column_accumulators(k) && !k->stages;
+    return rows_of_step(k) * (shares ? SEVERAL : 1);
+}
+
 static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_RANK])
 {
     int64_t most = 0x7fffffff;
@@ -379,7 +388,7 @@ static void set_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid[GRID_R
                    : is_persistent(k)  ? resident_ctas(s, k)
                    : has_fewer_ctas(k) ? ceil_div(k->most_ctas, k->cluster)
                                        : most;
-    grid[0] = (LaunchGrid){k->rows, rows_of_step(k), ctas, 1};
+    grid[0] = (LaunchGrid){k->rows, least_rows(k), ctas, 1};
     grid[1] = grid[2] = (LaunchGrid){0, 1, 1, 1};
     if (k->kept) {
         int64_t parts = resident_ctas(s, k);

@@ -77,9 +77,10 @@ static double scattered_bytes(const Kernel *k, Access access, AxisSet axes, DTyp
                                                           : 0;
 }
 
-/* Of what the rows of a group have in common, and each reads. */
+/* Of what the rows of a group have in common, and each reads; or rows that are neighbours, at once. */
 static bool is_of_group(const Kernel *k, const Load *load)
 {
+    if (k->beside && !(load->axes & k->beside)) return true;
     return !k->inner_count && !k->accumulator_count && (load->axes & k->rows) != k->rows;
 }
 
@@ -93,12 +94,12 @@ static Part measure_part(const Scheduler *s, const Kernel *k)
                        dtype_info[load->dtype].bytes / k->cluster;
         if (is_masked(k, load)) part.masked += bytes * (1 - k->window->share);
         if (is_masked(k, load)) bytes *= k->window->share;
-        part.scattered += scattered_bytes(k, load->access, load->axes, load->dtype, bytes);
         if (!(load->axes & rows) || is_of_group(k, load)) {
             part.shared += bytes;
             if (load->place == COLUMNS_IN_SHARED) part.kept += bytes;
             continue;
         }
+        part.scattered += scattered_bytes(k, load->access, load->axes, load->dtype, bytes);
         part.read += bytes;
         if (load->access == ACCESS_VECTOR && !is_resident(load) && !is_staged(load))
             part.again += bytes * (__builtin_popcountll(load->phases) - 1);

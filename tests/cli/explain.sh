@@ -135,7 +135,7 @@ expect 2 'grid-stride needs a sum over rows (sum\[C\]); with the columns \[B, S\
     explain "$root"/examples/batchnorm.fuse S=49 --arch h100 --schedule grid-stride
 expect 2 'columns: .C. is not one of: registers shared memory (where the column vectors' \
     explain residual.fuse --arch h100 --schedule row:columns=C
-expect 2 'axes: .C. is not one of: reduced last split wider (which axes are a row.s columns: ' \
+expect 2 'axes: .C. is not one of: reduced last split wider short (which axes are a row.s columns: ' \
     explain residual.fuse --arch h100 --schedule row:axes=C
 
 finish

@@ -108,6 +108,14 @@ DEVICE float quotient(float x, float c)
     return size > 0 && size < infinity() ? fmaf(fmaf(-about, c, x), inverse, about) : about;
 }
 
+//@ whole_quotient
+// The same of a whole number x, which is neither infinite nor -0, and a constant of at least 1: they need no condition.
+DEVICE float whole_quotient(float x, float c)
+{
+    const float inverse = 1 / c, about = x * inverse;
+    return fmaf(fmaf(-about, c, x), inverse, about);
+}
+
 //@ Divisor divisor
 // A number c that many others are divided by: x / divisor(c) is x times the inverse of c, and one Newton correction.
 // Rounded like x / c, except where the result is subnormal. Where c or 1 / c is subnormal or nearly so, both c and x are
