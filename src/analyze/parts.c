@@ -201,20 +201,20 @@ static AxisSet find_wider(const Sizes *sizes, AxisSet axes)
     return best;
 }
 
-/* The axes that a reduction of the largest tensors removes, where they are a handful, as the experts
- * of a token are, and neither the first nor the last: the first is most often the batch, whose size
- * is not to be compiled in. 0: no reduction does. */
+/* The axes that a reduction of the largest tensors removes, where they have a handful of elements, as
+ * the experts of a token or the window of a pool, and do not include the first: that is most often
+ * the batch, whose size is not to be compiled in. 0: no reduction does. */
 static AxisSet find_short(const Graph *g, const Sizes *sizes)
 {
     enum { MOST = 16 };
     const bool *live = graph_live(g);
-    const AxisSet axes = live_axes(g, live), ends = last_of(axes) | (axes & -axes);
+    const AxisSet axes = live_axes(g, live), first = axes & -axes;
     for (int i = 1; i < g->nodes.count; i++) {
         const Node n = {(uint32_t)i};
         if (!live[i] || !is_reduction(g, n) || node(g, arg(g, n, 0))->axes != axes) continue;
         const AxisSet reduced = node(g, n)->reduced;
         const int64_t size = axes_size(sizes, reduced);
-        if (size > 1 && size <= MOST && !(reduced & ends)) return reduced;
+        if (size > 1 && size <= MOST && !(reduced & first)) return reduced;
     }
     return 0;
 }

@@ -32,18 +32,20 @@ double wasted_sectors(const Scheduler *s, const Kernel *k)
     int bytes = narrowest_read(k), lanes = k->threads_per_row < WARP ? k->threads_per_row : WARP;
     if (has_copy_warp(k) || has_bulk_rows(k) || passes_by_blocks(k) || is_copied_by_lines(k))
         return 1;
+    if (column_count(s, k) * bytes < SECTOR && !k->stages) return 1; /* L1 has what others read */
     const double run = lanes * k->vec * bytes; /* that a warp reads of a row at a time */
     if (column_count(s, k) * bytes % SECTOR == 0 && run >= SECTOR)
         return run < PAIR ? PAIR / run : 1;
     return 1 + PAIR / run;
 }
 
-/* Copies of less than 16 bytes pass through L1, and are more. */
+/* Copies of less than 16 bytes pass through L1, and are more. Single elements of whole warps are what
+ * `unaligned` is about. */
 static bool copies_narrow_vectors(const Kernel *k)
 {
     enum { WIDE = 16 };
-    return k->stages && !has_copy_warp(k) && !is_copied_by_lines(k) && k->vec > 1 &&
-           narrowest_read(k) * k->vec < WIDE;
+    return k->stages && !has_copy_warp(k) && !is_copied_by_lines(k) &&
+           (k->vec > 1 || k->threads_per_row < WARP) && narrowest_read(k) * k->vec < WIDE;
 }
 
 /* What of memory's rate a kernel gets by how it asks for rows. */

@@ -297,8 +297,18 @@ static double partial_rows(const Scheduler *s, const Kernel *k, int sms)
     return (double)resident(s, k) * sms / (k->cluster * (k->kept ? 1 : k->column_ctas));
 }
 
-/* How many times as long it takes because SMs have nothing to do: a tensor may have fewer parts of
- * groups, or slices of them, than there are SMs. */
+/* How many times as long it takes because teams have nothing to do: a part, or a line of neighbours,
+ * has fewer rows, or they are fewer than there are teams at its end. */
+static double idle_teams(const Scheduler *s, const Kernel *k)
+{
+    const double in_line = k->beside ? (double)declared_size(s, k->beside) : 0,
+                 rows = k->kept && k->part_rows ? likely_part_rows(s, k) : in_line,
+                 at_once = k->teams * (k->beside ? k->vec : 1);
+    return rows > 0 ? ceil(rows / at_once) * at_once / rows : 1;
+}
+
+/* The same because SMs have nothing to do: a tensor may have fewer parts of groups, or slices of
+ * them, than there are SMs. */
 static double idle_factor(const Scheduler *s, const Kernel *k, const Part *part)
 {
     if (!k->kept || !k->columnwise) return 1;
@@ -329,7 +339,7 @@ static double time_of_rows(const Scheduler *s, const Kernel *k, double rows, boo
         if (times[i] > times[*bound]) *bound = (Bound)i;
     }
     double all = rows * k->cluster / sms * pow(sum, 1 / P) * register_factor(s, k) *
-                 idle_factor(s, k, &part),
+                 idle_factor(s, k, &part) * idle_teams(s, k),
            one = time_of_one(s, k) - t->launch; /* however few rows there are */
     return (all > one ? all : one) + finish_time(s, k, sms) + t->launch;
 }
@@ -397,6 +407,18 @@ static double time_of_tensors(const Scheduler *s, const Kernel *k, double rows)
     return rows * short_runs(s, k) * (memory > l2 ? memory : l2) / t->sms;
 }
 
+/* What its CTAs do however short their rows are, where the program declares how many it has for each
+ * row of the graph, and has more of them if the graph does: along the first axis. */
+static double time_of_ctas(const Scheduler *s, const Kernel *k, double rows)
+{
+    const AxisSet axes = k->rows | k->kept | k->beside, first = s->a->rows & -s->a->rows;
+    const double own = (double)declared_size(s, axes), all = (double)declared_size(s, s->a->rows);
+    if (!(axes & first) || !(own > 0) || !(all > 0)) return 0;
+    const double threads = (double)kernel_threads(k) / rows_at_once(k);
+    return rows * own / all * row_instructions(s, k) * threads /
+           (s->target->lane_rate * s->target->sms);
+}
+
 double plan_time(const Scheduler *s, bool few)
 {
     const double rows = rows_of_graph(s, few ? SOME_BYTES : NOMINAL_BYTES);
@@ -407,7 +429,8 @@ double plan_time(const Scheduler *s, bool few)
         if (!walks_rows(k)) continue;
         time += walks_all_rows(s, k)
                     ? time_of_rows(s, k, rows, false, &bound)
-                    : time_of_one(s, k) + time_of_numbers(s, rows) + time_of_tensors(s, k, rows);
+                    : time_of_one(s, k) + time_of_numbers(s, rows) +
+                          fmax(time_of_tensors(s, k, rows), time_of_ctas(s, k, rows));
     }
     return time;
 }

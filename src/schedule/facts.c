@@ -191,6 +191,23 @@ bool is_stored_row(const Store *store)
     return store->access == ACCESS_VECTOR && !store->result;
 }
 
+int64_t declared_size(const Scheduler *s, AxisSet axes)
+{
+    int64_t size = 1;
+    for (int i = 0; i < s->g->axis_count; i++) {
+        const int64_t own = s->g->axes[i].size;
+        if (!(axes >> i & 1)) continue;
+        if (own <= 0 || __builtin_mul_overflow(size, own, &size)) return 0;
+    }
+    return size;
+}
+
+double likely_part_rows(const Scheduler *s, const Kernel *k)
+{
+    const int64_t rows = declared_size(s, k->rows);
+    return rows && rows < k->part_rows ? (double)rows : k->part_rows;
+}
+
 /* ---- parts of a row ---- */
 
 /* Where the fastest axis is no longer than a vector, or than those of a row's threads, tiles

@@ -113,16 +113,17 @@ double share_of_places(const Scheduler *s, const Kernel *k)
 
 /* Instructions with which a thread adds what teams have of its columns at the end of a group's
  * part; its share of one of the part's rows. */
-static double part_end(const Kernel *k)
+static double part_end(const Scheduler *s, const Kernel *k)
 {
     static const double SUM = 3, MOMENTS = 28, NEXT = 40; /* NEXT: to go to the next part */
     double values = 0;
     if (!k->kept || !k->part_rows) return 0;
-    if (!k->accumulator_count) return NEXT * k->teams / k->part_rows;
+    const double rows = likely_part_rows(s, k);
+    if (!k->accumulator_count) return NEXT * k->teams / rows;
     for (int i = 0; i < k->accumulator_count; i++)
         if (k->accumulators[i].per_column && !k->accumulators[i].mean.id)
             values += k->accumulators[i].squares.id ? MOMENTS : SUM;
-    return values * k->tiles * k->vec * k->teams / k->part_rows;
+    return values * k->tiles * k->vec * k->teams / rows;
 }
 
 /* Instructions with which each thread finds what its row has once, in kernels without sums. */
@@ -146,6 +147,6 @@ static double row_values(const Kernel *k)
 double row_instructions(const Scheduler *s, const Kernel *k)
 {
     static const double LAG = 1.7; /* meetings that two rows at once are worth */
-    return thread_instructions(s, k) + row_values(k) + part_end(k) +
+    return thread_instructions(s, k) + row_values(k) + part_end(s, k) +
            s->target->meeting * (k->phases - 1 + LAG * k->lag);
 }

@@ -220,6 +220,10 @@ double doublings(double count); /* log2; 0: there is none */
  * row. */
 double thread_instructions(const Scheduler *s, const Kernel *k);
 double row_instructions(const Scheduler *s, const Kernel *k);
+/* Elements of axes as the program declares them, which says what launches are likely to have, though
+ * they may have any; 0: it does not say. Of a group's rows, those of one part. */
+int64_t declared_size(const Scheduler *s, AxisSet axes);
+double likely_part_rows(const Scheduler *s, const Kernel *k);
 double share_of_places(const Scheduler *s, const Kernel *k); /* of them, to find its vectors */
 
 /* ---- cost.c ---- */

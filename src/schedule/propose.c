@@ -392,8 +392,11 @@ static void try_beside(Proposals *p)
     enum { LEAST_CTA = 128, MOST_CTA = 512, MOST_HELD = 128 };
     const int inputs = row_inputs(p->cut) > 0 ? row_inputs(p->cut) : 1;
     const int tiles = (int)ceil_div(p->columns, p->now.threads);
+    const int64_t line = declared_size(p->s, p->cut->beside);
+    int least = LEAST_CTA;
     if (tiles * p->now.vec * inputs > MOST_HELD && tiles > 1) return;
-    for (int cta = LEAST_CTA; cta <= MOST_CTA; cta *= 2) {
+    while (line && least > WARP && least / p->now.threads * p->now.vec > line) least /= 2;
+    for (int cta = least; cta <= MOST_CTA; cta *= 2) {
         if (!p->asked.rows && (cta < p->now.threads || cta / p->now.threads * p->now.lanes < WARP))
             continue;
         p->now.rows = p->asked.rows ? p->asked.rows : cta / p->now.threads;

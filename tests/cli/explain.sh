@@ -138,4 +138,21 @@ expect 2 'columns: .C. is not one of: registers shared memory (where the column 
 expect 2 'axes: .C. is not one of: reduced last split wider short (which axes are a row.s columns: ' \
     explain residual.fuse --arch h100 --schedule row:axes=C
 
+# the few rows of a sum behind the first axis are columns; those along the first, most often the batch, are not compiled in
+cat >experts.fuse <<'EOF'
+graph experts[T = 4096, K = 8, C = 1024](x : bf16[T, K, C], w : f32[T, K]) -> (y : bf16[T, C]) { y = sum[K](x * w) }
+EOF
+expect 0 'axes: rows T, C; columns K .axes=short.' explain experts.fuse --arch h200
+expect 0 'axes: rows T, K; columns C' explain experts.fuse K=17 --arch h200
+cat >members.fuse <<'EOF'
+graph members[E = 8, T = 4096, C = 1024](x : bf16[E, T, C]) -> (y : bf16[T, C]) { y = sum[E](x) }
+EOF
+expect 0 'axes: rows E, T; columns C' explain members.fuse --arch h200
+# what a program declares says how many rows a group is likely to have: no team is without one; other sizes get the same kernel
+expect 0 'walks rows E, columns C; [1248] rows* at a time' explain members.fuse --arch h200
+"$fusec" members.fuse --arch h200 | sed 1,3d >declared.cu
+"$fusec" members.fuse E=100 T=9 --arch h200 | sed 1,3d >other.cu
+tests=$((tests + 1))
+cmp -s declared.cu other.cu || fail 'sizes of rows change the kernel'
+
 finish

@@ -8,11 +8,11 @@
 //
 // launch         1 of 2; programmatic stream serialization is allowed: the kernel itself waits
 // grid           (min(alone ? B : B * parts, 132), 1)
-// block          448 threads
-// shared memory  215040 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
-// registers      at most 144 a thread
+// block          512 threads
+// shared memory  196608 bytes, dynamic: set CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first
+// registers      at most 128 a thread
 // rows           those of one B are a group, which is cut into parts; a CTA walks the rows of its
-//                parts, 7 at a time, and stores the sums of each, or, where it has whole groups
+//                parts, 8 at a time, and stores the sums of each, or, where it has whole groups
 //                (alone), adds them as the finish kernel would and stores the results
 // columns        64 threads a row, each with 3 tiles of 8 adjacent columns, 512 apart, the last not
 //                full
@@ -23,7 +23,7 @@
 //                / 8
 // workspace      dshift_partial: f32[parts * min(B, 1056) * C]
 //                dscale_partial: f32[parts * min(B, 1056) * C]
-extern "C" __global__ __launch_bounds__(448, 1)
+extern "C" __global__ __launch_bounds__(512, 1)
 void adaln_bwd(
     const bf16 *__restrict__ dy, long long dy_B, long long dy_T,
     const bf16 *__restrict__ xhat, long long xhat_B, long long xhat_T,
@@ -35,7 +35,7 @@ void adaln_bwd(
     int parts,
     int alone) {
     constexpr int C = 1152;
-    constexpr int threads_per_row = 64, teams = 7, threads = threads_per_row * teams;
+    constexpr int threads_per_row = 64, teams = 8, threads = threads_per_row * teams;
     constexpr int vec = 8, tiles = 3, step = threads_per_row * vec;
     wait_for_previous_kernel();
     const int team = threadIdx.x / threads_per_row;
@@ -57,7 +57,7 @@ void adaln_bwd(
     const long long row_step = (long long)parts * teams;
 
     // while a row is computed, the next stages - 1 are on their way to shared memory
-    constexpr int stages = 3;
+    constexpr int stages = 2;
     struct Stage {
         vector<bf16, vec> dy[tiles][threads];
         vector<bf16, vec> xhat[tiles][threads];
