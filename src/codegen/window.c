@@ -128,38 +128,48 @@ static Node outside_of(const Emitter *e, Node n)
     return is_column_value(e, n) ? e->k->window->outside[n.id] : n;
 }
 
-static void add_reduction(const Emitter *e, Effects *effects, Node reduction, Node value,
-                          const char *into)
+static void add_reduction(const Emitter *e, Effects *effects, Node reduction, Node value)
 {
     if (!is_neutral(e->g, reduction, outside_of(e, value)))
-        *list_push(e->arena, effects) = (Effect){value, reduction, into};
+        *list_push(e->arena, effects) = (Effect){value, reduction, NULL};
 }
 
-/* What a phase has to do with elements outside. */
+/* Of vectors that a maximum or mean takes together with its sum: whether they are `neutral`. */
+static void add_taken(const Emitter *e, Effects *effects, int phase, bool neutral)
+{
+    for (int i = 0; i < e->k->inner_count; i++) {
+        const InnerReduction *r = &e->k->inner[i];
+        const Node partner = r->partner, value = arg(e->g, partner, 0);
+        if (r->phase != phase || r->lacking || !partner.id) continue;
+        if (is_neutral(e->g, partner, outside_of(e, value)) == neutral)
+            *list_push(e->arena, effects) = (Effect){value, partner, e->taken[partner.id]};
+    }
+}
+
+/* What a phase has to do with elements outside. If it has to do anything, vectors that are taken
+ * have to be set, also to what changes nothing. */
 static Effects list_effects(Emitter *e, int phase)
 {
     const Kernel *k = e->k;
     Effects effects = {0};
+    add_taken(e, &effects, phase, false);
     for (int i = 0; i < k->inner_count; i++) {
         const InnerReduction *r = &k->inner[i];
-        if (r->phase != phase || r->lacking) continue;
-        if (r->partner.id)
-            add_reduction(e, &effects, r->partner, arg(e->g, r->partner, 0),
-                          e->taken[r->partner.id]);
-        else if (adds_elements(e, r))
-            add_reduction(e, &effects, r->node, arg(e->g, r->node, 0), NULL);
+        if (r->phase == phase && !r->partner.id && adds_elements(e, r))
+            add_reduction(e, &effects, r->node, arg(e->g, r->node, 0));
     }
     for (int i = 0; i < k->accumulator_count; i++) {
         const Accumulator *acc = &k->accumulators[i];
         const Node value = operand_of(e->g, acc);
         if (acc->phase == phase && is_column_value(e, value))
-            add_reduction(e, &effects, acc->node, value, NULL);
+            add_reduction(e, &effects, acc->node, value);
     }
     for (int i = 0; i < k->store_count; i++) {
         const Store *store = &k->stores[i];
         if (store->phase == phase && store->access == ACCESS_VECTOR && !store->result)
             *list_push(e->arena, &effects) = (Effect){.value = store->node, .into = store->name};
     }
+    if (effects.count) add_taken(e, &effects, phase, true);
     return effects;
 }
 
