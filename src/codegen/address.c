@@ -113,6 +113,12 @@ static AxisSet groups_of_sums(const Emitter *e)
     return e->k->finishes >= 0 ? e->plan->kernels[e->k->finishes].kept : 0;
 }
 
+/* Whether there are no columns, which is compiled in: nothing is divided by their axes' sizes. */
+static bool has_no_columns(const Emitter *e)
+{
+    return !axes_size(&e->plan->analysis->sizes, column_axes(e->k) & e->plan->launch.fixed);
+}
+
 /* Declares the coordinates of `col` that `body` mentions, where a column stands for several axes.
  * Where one of the axes is empty there is no element, but the text must still not divide by its
  * size. */
@@ -121,7 +127,7 @@ static const char *coordinates_text(Emitter *e, const Text *body)
     NameList all = {0};
     AxisSet columns = column_axes(e->k);
     if (!(columns & (columns - 1)) || is_dense(e->k) || e->gathers) return "";
-    bool empty = !axes_size(&e->plan->analysis->sizes, columns & e->plan->launch.fixed);
+    const bool empty = has_no_columns(e);
     const char *rest = empty ? "0" : "col";
     const AxisSet groups = groups_of_sums(e);
     for (AxisSet left = columns; left;) {
@@ -187,12 +193,13 @@ void emit_tile_column(Emitter *e, const Text *body)
 static void set_coords(Emitter *e, const char *column)
 {
     const AxisSet columns = e->k->columns;
+    const bool empty = has_no_columns(e);
     for (int axis = e->g->axis_count - 1; axis >= 0; axis--) {
         if (!(columns >> axis & 1)) continue;
-        const bool whole = !(columns & (((AxisSet)1 << axis) - 1));
+        const bool whole = empty || !(columns & (((AxisSet)1 << axis) - 1));
         e->coords[axis] =
             whole ? column : arena_format(e->arena, "%s %% %s", column, e->sizes[axis]);
-        column = arena_format(e->arena, "%s / %s", column, e->sizes[axis]);
+        if (!empty) column = arena_format(e->arena, "%s / %s", column, e->sizes[axis]);
     }
 }
 
