@@ -14,13 +14,26 @@ static void store_part(Emitter *e, const Accumulator *acc, const char *place)
          arg_name(e, ARG_SLOT, acc->slot, 0), place, acc->name, e->end);
 }
 
-/* A part's sums, as each team has them. */
+static bool meets_beside_ring(const Kernel *k)
+{
+    return k->meeting == MEET_BESIDE_RING;
+}
+
+/* Whether sums that teams left in shared memory are all that the results of a single part need. */
+static bool leaves_results(const Kernel *k)
+{
+    bool plain = meets_beside_ring(k);
+    for (int i = 0; i < k->accumulator_count; i++)
+        plain &= !has_squares(&k->accumulators[i]) && !is_satellite(&k->accumulators[i]);
+    return plain;
+}
+
+/* A part's sums, as each team has them, to the workspace. */
 static void emit_part_sums(Emitter *e)
 {
     const Kernel *k = e->k;
-    const char *place = arena_format(e->arena, "own * %s", e->columns); /* in the workspace */
-    if (k->meeting == MEET_BESIDE_RING) {
-        emit_meeting(e, has_held(e) ? "(&held + 1)" : "(ring + stages)");
+    const char *place = arena_format(e->arena, "own * %s", e->columns);
+    if (meets_beside_ring(k)) {
         for (int i = 0; i < k->accumulator_count; i++)
             emit_sums_store(e, &k->accumulators[i], place);
         return;
@@ -54,21 +67,36 @@ static const Kernel *finish_of(const Emitter *e)
     return next;
 }
 
-static void emit_column_results(Emitter *e)
+/* A column's sum over the parts that the CTA has stored, or (left) over what the teams left of the
+ * only one. */
+static const char *group_sum(Emitter *e, const Accumulator *acc, bool left)
+{
+    const char *type = type_cuda(node(e->g, acc->node)->type),
+               *how = combiner_of(e->g, acc->node)->functor,
+               *identity = arena_format(e->arena, "(%s)%s", type, identity_text(e->g, acc->node));
+    if (left)
+        return arena_format(e->arena, "sum_of_teams<vec, %s>(%s, sums.%s, col%s)", how, identity,
+                            acc->name, has_column_parts(e->k) ? " - first_of_slice" : "");
+    return arena_format(e->arena, "add_parts<%s, chunk>(%s, %s, parts, col, %s)", how, identity,
+                        arg_name(e, ARG_SLOT, acc->slot, 0), e->columns);
+}
+
+static void emit_column_results(Emitter *e, bool left)
 {
     Text *kernel = open_body(e);
+    const char **names = NEW_ARRAY(e->arena, const char *, e->k->accumulator_count);
     for (int i = 0; i < e->k->accumulator_count; i++) {
         Accumulator *acc = &e->k->accumulators[i];
+        names[i] = acc->name;
         if (has_squares(acc)) add_part_moments(e, acc);
         if (has_squares(acc) || is_satellite(acc)) continue;
-        const char *type = type_cuda(node(e->g, acc->node)->type);
         const char *name = unique_name(e, arena_format(e->arena, "%s_all", acc->name));
-        line(e->out, "const %s %s = add_parts<%s, chunk>((%s)%s, %s, parts, col, %s);", type, name,
-             combiner_of(e->g, acc->node)->functor, type, identity_text(e->g, acc->node),
-             arg_name(e, ARG_SLOT, acc->slot, 0), e->columns);
+        line(e->out, "const %s %s = %s;", type_cuda(node(e->g, acc->node)->type), name,
+             group_sum(e, acc, left));
         acc->name = name;
     }
     emit_results_of(e, finish_of(e));
+    for (int i = 0; i < e->k->accumulator_count; i++) e->k->accumulators[i].name = names[i];
     const Text *results = close_body(e, kernel);
     emit_column_loop_head(e);
     e->out->indent++;
@@ -78,23 +106,27 @@ static void emit_column_results(Emitter *e)
     line(e->out, "}");
 }
 
-/* Behind the last part of a group: its results. Threads add sums that other threads have stored. */
-static void emit_group_end(Emitter *e)
+static void emit_group_results(Emitter *e, bool left)
 {
     const Coords in_tile = enter_only_column(e);
     e->by_column = true;
-    line(e->out, "__syncthreads();    // all of them are there");
-    emit_column_results(e);
+    emit_column_results(e, left);
     e->by_column = false;
     leave_vector(e, &in_tile);
+}
+
+/* Behind the last part of a group: its results. Threads add sums that other threads have stored. */
+static void emit_group_end(Emitter *e)
+{
+    line(e->out, "__syncthreads();    // all of them are there");
+    emit_group_results(e, false);
     /* Teams and warps that meet have their barrier there, before they leave other sums. */
     bool meets = e->k->teams > 1 || (e->k->inner_count && e->k->threads_per_row > 32);
     if (!meets) line(e->out, "__syncthreads();    // nobody replaces them before");
 }
 
-static void emit_part_end(Emitter *e, const char *groups)
+static void emit_part_stores(Emitter *e, const char *groups)
 {
-    blank_line(e->out);
     line(e->out, "// a part's sums go to the workspace; alone, the CTA adds them behind the last");
     line(
         e->out,
@@ -102,6 +134,21 @@ static void emit_part_end(Emitter *e, const char *groups)
         groups);
     emit_part_sums(e);
     block (e->out, "if (alone && part == parts - 1)") emit_group_end(e);
+}
+
+static void emit_part_end(Emitter *e, const char *groups)
+{
+    blank_line(e->out);
+    if (meets_beside_ring(e->k)) emit_meeting(e, has_held(e) ? "(&held + 1)" : "(ring + stages)");
+    if (!leaves_results(e->k)) {
+        emit_part_stores(e, groups);
+        return;
+    }
+    line(e->out, "if (parts == 1) {    // which is alone: these are the group's sums");
+    e->out->indent++;
+    emit_group_results(e, true);
+    e->out->indent--;
+    block (e->out, "} else") emit_part_stores(e, groups);
 }
 
 /* Which parts this CTA has, of the parts of all groups in order: `count` of them, from `part` of

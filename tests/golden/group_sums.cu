@@ -115,8 +115,6 @@ void adaln_bwd(
         // the next kernel waits, in its wait_for_previous_kernel(), until this one is done
         if (count == 1) let_next_kernel_start();
 
-        // a part's sums go to the workspace; alone, the CTA adds them behind the last
-        const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * B + group;
         struct Sums {
             alignas(16) float dshift_sum[teams][tiles * step];
             alignas(16) float dscale_sum[teams][tiles * step];
@@ -126,15 +124,26 @@ void adaln_bwd(
         leave_sums<Sum>(sums.dshift_sum, dshift_sum);
         leave_sums<Sum>(sums.dscale_sum, dscale_sum);
         __syncthreads();
-        store_sums<threads, vec, Sum>(dshift_partial + own * C, sums.dshift_sum, C);
-        store_sums<threads, vec, Sum>(dscale_partial + own * C, sums.dscale_sum, C);
-        if (alone && part == parts - 1) {
-            __syncthreads();    // all of them are there
+        if (parts == 1) {    // which is alone: these are the group's sums
             for (int col = threadIdx.x; col < C; col += threads) {
-                const float dshift_sum_all = add_parts<Sum, chunk>((float)0, dshift_partial, parts, col, C);
-                const float dscale_sum_all = add_parts<Sum, chunk>((float)0, dscale_partial, parts, col, C);
+                const float dshift_sum_all = sum_of_teams<vec, Sum>((float)0, sums.dshift_sum, col);
+                const float dscale_sum_all = sum_of_teams<vec, Sum>((float)0, sums.dscale_sum, col);
                 dshift[group * dshift_B + col] = dshift_sum_all;
                 dscale[group * dscale_B + col] = dscale_sum_all;
+            }
+        } else {
+            // a part's sums go to the workspace; alone, the CTA adds them behind the last
+            const long long own = alone ? part * (long long)gridDim.x + blockIdx.x : part * B + group;
+            store_sums<threads, vec, Sum>(dshift_partial + own * C, sums.dshift_sum, C);
+            store_sums<threads, vec, Sum>(dscale_partial + own * C, sums.dscale_sum, C);
+            if (alone && part == parts - 1) {
+                __syncthreads();    // all of them are there
+                for (int col = threadIdx.x; col < C; col += threads) {
+                    const float dshift_sum_all_ = add_parts<Sum, chunk>((float)0, dshift_partial, parts, col, C);
+                    const float dscale_sum_all_ = add_parts<Sum, chunk>((float)0, dscale_partial, parts, col, C);
+                    dshift[group * dshift_B + col] = dshift_sum_all_;
+                    dscale[group * dscale_B + col] = dscale_sum_all_;
+                }
             }
         }
         next_part(group, part, parts);

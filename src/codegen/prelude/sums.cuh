@@ -109,6 +109,19 @@ DEVICE void next_part(long long &group, int &part, int parts)
     }
 }
 
+//@ sum_of_teams
+// Of a column: adds what the teams left, in their order.
+template <int vec, template <class> class R, class T, int writers, int columns>
+DEVICE T sum_of_teams(T identity, const T (&left)[writers][columns], int col)
+{
+    const int place = place_of_sum<T, vec>(col);
+    T sum = left[0][place];
+    #pragma unroll
+    for (int g = 1; g < writers; g++)
+        sum = R<T>::combine(sum, left[g][place]);
+    return R<T>::combine(identity, sum);
+}
+
 //@ add_parts
 // Of a column: adds what this CTA has left of each of `parts` parts, rows of `size` columns, first those of a chunk, then the
 // chunks.
