@@ -47,6 +47,8 @@ torch)
     quietly "examples/pytorch.py" "$python" examples/pytorch.py
     quietly "examples/train.py" "$python" examples/train.py --steps 20 --compile
     quietly "the training step of tests/bench" "$python" tests/bench/torch_step.py --cpu --sizes 64:2x16 --losses 2 --rounds 1 --steps 1
+    quietly "programs beside PyTorch" "$python" tests/bench/peers.py --device cpu --no-compile --tiles \
+        tests/bench/tiles/*.fuse tests/bench/graphs/*.fuse
     echo 'make check-torch: all passed'
     ;;
 gpu)

@@ -6,7 +6,7 @@
     peers.py --data FILE…                          prints FILEs as docs/log/data has them (figures.py); needs no torch
     peers.py --busy --json FILE2                   the same in a stream that is never idle
     peers.py --device cpu                          correctness alone, tiny: tests this script
-    peers.py --tiles [PROGRAM…]                    programs beyond rows along the last axis: peers_tiles.py
+    peers.py --tiles [PROGRAM…] [FILE.fuse…]       programs beyond rows along the last axis, and any others: peers_tiles.py
 
 Peers: ATen's native ops, torch.compile of the formula that is also the reference, and
 Liger-Kernel, quack and Transformer Engine (its core library) where they can be imported.
@@ -441,7 +441,7 @@ def parse_arguments():
     p.add_argument("--json", metavar="FILE", type=Path, help="where results accumulate")
     p.add_argument("--ops", type=words, default=list(OPS), help="of " + ",".join(OPS))
     p.add_argument("--tiles", nargs="*", metavar="PROGRAM",
-                   help="the programs of peers_tiles.py, or those named, beside torch.compile and eager PyTorch, at their own sizes")
+                   help="the programs of peers_tiles.py, or those named, or of files, beside torch.compile and eager PyTorch, at their own sizes")
     p.add_argument("--sizes", type=words,
                    help="of table (16384 rows of 1024 columns to 1024 of 262144), short (4096 rows), "
                         "heads (221184 rows of 64 and 128), decode (1, 8, 64 rows), busy (those and "
@@ -469,8 +469,8 @@ def parse_arguments():
     args.sizes = args.sizes or (list(GROUPS) if args.device == "cuda" else
                                 [f"{m}x{n}" for m, n in TINY])
     for program in args.tiles or []:
-        if program not in peers_tiles.FORMULAS:
-            p.error(f"no program {program}; there are {' '.join(peers_tiles.FORMULAS)}")
+        if program not in peers_tiles.FORMULAS and not (program.endswith(".fuse") and Path(program).exists()):
+            p.error(f"no program {program}; there are {' '.join(peers_tiles.FORMULAS)}, and any FILE.fuse")
     for op in args.ops:
         if op not in OPS:
             p.error(f"no op {op}; there are {' '.join(OPS)}")

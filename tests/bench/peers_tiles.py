@@ -2,12 +2,14 @@
 PyTorch as they stand ("eager", in f32). `peers.py --tiles` runs it and says what it skips.
 
 A program is a file of examples/ or tests/bench/tiles/, at the sizes that it declares. Its formula is here once: in f64 it is the
-reference, in f32 what torch.compile gets. Bytes are each input once and each output once.
+reference, in f32 what torch.compile gets. Bytes are each input once and each output once. Any other file FILE.fuse can be named,
+too: its formula is then made from its graph (graph_formula.py).
 """
 import json
 import math
 import os
 import re
+import subprocess
 import time
 from collections import namedtuple
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 from fusec_ctypes import Library
 
 try:
+    import graph_formula
     import torch
 except ImportError:                                    # says peers.py
     torch = None
@@ -207,7 +210,7 @@ Program = namedtuple("Program", "name path text sizes inputs outputs")
 
 def read_program(name, tiny=False):
     """A program with its sizes; `tiny`: the sizes from 40 on are cut, for tests of this script."""
-    path = EXAMPLES / f"{RENAMED[name]}.fuse" if name in RENAMED else TILES / f"{name}.fuse"
+    path = Path(name) if name.endswith(".fuse") else EXAMPLES / f"{RENAMED[name]}.fuse" if name in RENAMED else TILES / f"{name}.fuse"
     text = path.read_text()
     axes, inputs, outputs = re.search(r"^graph \w+\[(.*?)\]\((.*?)\)\s*->\s*\((.*?)\)\s*\{", text,
                                       re.DOTALL | re.MULTILINE).groups()
@@ -222,22 +225,31 @@ def tensors_of(parameters, sizes):
             for name, dtype, axes in re.findall(r"(\w+)\s*:\s*(\w+)\[([^\]]*)\]", parameters)]
 
 
+def formula_of(program, kind, device):
+    """The function of its inputs that computes floats as `kind`, which those of the inputs have."""
+    if program.name in FORMULAS:
+        return FORMULAS[program.name]
+    sizes = [f"{axis}={size}" for axis, size in program.sizes.items()]
+    graph = subprocess.run([ROOT / "build/fusec", program.path, *sizes, "--emit=graph"], check=True, capture_output=True, text=True)
+    scalars = {name: float(value) for name, value in re.findall(r"(\w+)\s*:\s*\w+\s*=\s*([-+.\de]+)", program.text)}
+    return graph_formula.formula(graph.stdout, program.sizes, scalars, kind, device)
+
+
 def bytes_of(program):
     return sum(math.prod(t.shape) * kind_of(t.dtype).itemsize
                for t in program.inputs + program.outputs)
 
 
 def kind_of(dtype):
-    return {"bf16": torch.bfloat16, "f32": torch.float32, "u8": torch.uint8,
-            "f8e4m3": torch.float8_e4m3fn}[dtype]
+    return getattr(torch, graph_formula.DTYPES[dtype])
 
 
 def make_input(tensor, device):
     """Random, and such as the formulas are used with."""
-    if tensor.dtype == "u8":
-        return torch.randint(2, tensor.shape, dtype=torch.uint8, device=device)
+    if not kind_of(tensor.dtype).is_floating_point:
+        return torch.randint(2, tensor.shape, dtype=kind_of(tensor.dtype), device=device)
     value = torch.randn(tensor.shape, dtype=torch.float32, device=device)
-    if tensor.name in ("rstd", "running_var"):
+    if tensor.name in ("rstd", "running_var", "v"):
         value = value.abs_().add_(0.5)
     elif tensor.name == "mean":
         value = value.mul_(0.1)
@@ -274,7 +286,8 @@ def fusec_work(device, program, inputs, stream):
 
 
 def torch_work(program, inputs, compiled):
-    formula, kinds = FORMULAS[program.name], [kind_of(t.dtype) for t in program.outputs]
+    formula = formula_of(program, torch.float32, inputs[0].device)
+    kinds = [kind_of(t.dtype) for t in program.outputs]
 
     def computed_in_f32(*tensors):
         return [output.to(kind) for output, kind in
@@ -319,7 +332,7 @@ def threshold(share, stray):
 def measure_program(program, args, device, fusec, timer):
     """Records of all peers: checked, then timed in turns."""
     inputs = [make_input(t, device) for t in program.inputs]
-    exact = FORMULAS[program.name](*as_floats(inputs, torch.float64))
+    exact = formula_of(program, torch.float64, device)(*as_floats(inputs, torch.float64))
     stream = torch.cuda.current_stream().cuda_stream if device.type == "cuda" else None
     works, records = {}, []
     for peer in PEERS:
