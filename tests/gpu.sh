@@ -28,6 +28,8 @@ sizes() {   # FILE ROWS COLUMNS
         echo "B=1 S=$(($3 / 5 + 1)) G=$2 C=5"
     elif grep -q '^graph .*, C = .*, S = ' "$1"; then
         echo "B=1 G=$2 C=5 S=$(($3 / 5 + 1))"
+    elif grep -q '^graph .*\[T = .*, K = .*, C = ' "$1"; then
+        echo "T=$2 K=$(($3 % 2 ? 17 : 3)) C=$3"
     elif grep -q '^graph .*, T = .*, C = ' "$1"; then
         echo "B=2 T=$((($2 + 1) / 2)) C=$3"
     else

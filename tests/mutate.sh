@@ -148,6 +148,8 @@ tests/golden/group_sums.fuse B=4 T=130 C=2056 --schedule column:ctas=2,rows=1
 tests/cases/held_by_group.fuse B=2 C=8192 T=70 --sms 2
 tests/cases/held_by_group.fuse B=2 C=8192 T=1 --sms 2
 tests/cases/many_of_groups.fuse B=3 T=67 C=640 --sms 2
+tests/cases/many_of_groups.fuse B=3 T=5 C=640 --sms 2
+tests/cases/many_of_groups.fuse B=8 T=67 C=640 --sms 2
 tests/cases/pooled_by_mask.fuse C=264 T=300 B=7 --sms 4 --schedule row:exact=1,threads=512,reads=2,axes=last+column:exact=1,axes=last,threads=32,rows=4,tiles=1,stages=3,per_sm=2,live=2,part=64
 tests/cases/pooled_by_mask.fuse C=264 T=3 B=3 --sms 1 --schedule row:exact=1,threads=512,reads=2,axes=last+column:exact=1,axes=last,threads=32,rows=4,tiles=1,stages=3,per_sm=2,live=2,part=64
 tests/cases/pooled_by_mask.fuse C=1032 T=70 B=9 --sms 1 --schedule row:exact=1,threads=512,reads=2,axes=last+column:exact=1,axes=last,threads=16,rows=8,tiles=2,live=2,part=64

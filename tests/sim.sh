@@ -24,6 +24,8 @@ sizes() {   # FILE ROWS COLUMNS OPTION...
         echo "B=1 S=$((columns / 4)) G=$rows C=4 $*"
     elif grep -q '^graph .*, C = .*, S = ' "$file"; then
         echo "B=1 G=$rows C=4 S=$((columns / 4)) $*"
+    elif grep -q '^graph .*\[T = .*, K = .*, C = ' "$file"; then
+        echo "T=$rows K=$((columns % 2 ? 17 : 3)) C=$columns $*"
     elif grep -q '^graph .*, T = .*, C = ' "$file"; then
         echo "B=2 T=$rows C=$columns $*"
     elif [ "$rows" -gt 8 ]; then
@@ -56,6 +58,8 @@ list_cases() {   # FILE...
 
 # what no example is
 list_simple() {
+    # the smallest that admits the family: a sample begins with it
+    echo "examples/layernorm_bwd.fuse M=5 N=40 --schedule grid-stride"
     for size in "M=3 N=5000" "M=3 N=5001 --offset x=1" "M=0 N=5000"; do    # whose CTAs share a row
         echo "tests/golden/pointwise.fuse $size --schedule pointwise"
     done

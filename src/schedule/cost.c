@@ -411,12 +411,12 @@ static double time_of_tensors(const Scheduler *s, const Kernel *k, double rows)
  * row of the graph, and has more of them if the graph does: along the first axis. */
 static double time_of_ctas(const Scheduler *s, const Kernel *k, double rows)
 {
+    static const double LEAST = 60; /* instructions of a thread */
     const AxisSet axes = k->rows | k->kept | k->beside, first = s->a->rows & -s->a->rows;
     const double own = (double)declared_size(s, axes), all = (double)declared_size(s, s->a->rows);
     if (!(axes & first) || !(own > 0) || !(all > 0)) return 0;
     const double threads = (double)kernel_threads(k) / rows_at_once(k);
-    return rows * own / all * row_instructions(s, k) * threads /
-           (s->target->lane_rate * s->target->sms);
+    return rows * own / all * LEAST * threads / (s->target->lane_rate * s->target->sms);
 }
 
 double plan_time(const Scheduler *s, bool few)

@@ -20,15 +20,6 @@ static int finish_width(const Scheduler *s, int64_t columns)
     return width;
 }
 
-/* Threads of a CTA: as few as leave none many partials to add. */
-static int finish_threads(int width, int64_t partials)
-{
-    enum { LEAST = 256, FEW = 8 };
-    int threads = MOST_THREADS;
-    while (threads > LEAST && ceil_div(partials, threads / 2 / width) <= FEW) threads /= 2;
-    return threads;
-}
-
 static int count_moments(const Kernel *k)
 {
     int count = 0;
@@ -42,6 +33,23 @@ static int values_to_add(const Kernel *k)
     int count = 0;
     for (int i = 0; i < k->accumulator_count; i++) count += values_of(&k->accumulators[i]);
     return count;
+}
+
+/* Whether the largest CTA has registers for a pointer and a sum of each value. */
+static bool has_registers(const Scheduler *s, const Kernel *k)
+{
+    enum { OF_VALUE = 4, OTHERS = 10 };
+    return OF_VALUE * values_to_add(k) + OTHERS <= register_cap(s, MOST_THREADS);
+}
+
+/* Threads of a CTA: as few as leave none many partials to add, and the fewest where many values meet,
+ * of which a thread has those of all warps at hand. */
+static int finish_threads(const Scheduler *s, const Kernel *k, int width, int64_t partials)
+{
+    enum { LEAST = 256, FEW = 8 };
+    int threads = has_registers(s, k) ? MOST_THREADS : LEAST;
+    while (threads > LEAST && ceil_div(partials, threads / 2 / width) <= FEW) threads /= 2;
+    return threads;
 }
 
 /* Shared memory in which the warps of so many threads meet; of a mean also the numbers of rows. */
@@ -98,7 +106,7 @@ void map_finish(const Scheduler *s, Kernel *k)
     int64_t columns = axes_size(&s->a->sizes, k->columns);
     int64_t partials = resident_ctas(s, from);
     int width = finish_width(s, columns);
-    int threads = finish_threads(width, partials);
+    int threads = finish_threads(s, k, width, partials);
     while (width > SECTOR && meeting_bytes(s, k, threads, width) > STATIC_BYTES) width /= 2;
     while (threads > WARP && meeting_bytes(s, k, threads, width) > STATIC_BYTES) threads /= 2;
     width = wider(s, k, width, threads, columns);

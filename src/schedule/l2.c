@@ -9,11 +9,14 @@ static AxisSet row_axes(const Kernel *k)
     return k->rows | k->kept | k->beside;
 }
 
-/* Of a tensor that has all rows; else 0. */
+/* Of a tensor that has all rows; else 0. Columns that only a launch counts are taken for many. */
 static double bytes_of_row(const Scheduler *s, const Kernel *k, AxisSet axes, DType dtype)
 {
+    static const double MANY = 1024;
+    const AxisSet columns = axes & column_axes(k), known = columns & s->a->fixed;
     if (!axes_within(row_axes(k), axes)) return 0;
-    return (double)axes_size(&s->a->sizes, axes & column_axes(k)) * dtype_info[dtype].bytes;
+    return (double)axes_size(&s->a->sizes, known) * (columns == known ? 1 : MANY) *
+           dtype_info[dtype].bytes;
 }
 
 /* For each row; what its groups or all rows have in common, and sums over rows, is little. */

@@ -154,5 +154,19 @@ expect 0 'walks rows E, columns C; [1248] rows* at a time' explain members.fuse 
 "$fusec" members.fuse E=100 T=9 --arch h200 | sed 1,3d >other.cu
 tests=$((tests + 1))
 cmp -s declared.cu other.cu || fail 'sizes of rows change the kernel'
+# ... also where another kernel of the plan has these rows as columns
+cat >both.fuse <<'EOF'
+graph both[A = 6, B = 4, C = 15, D = 17](x : f32[A, B, C, D], w : f32[C, D]) -> (o : f32[A, C, D], p : f32[A, C], q : f32[A, B, C], r : f32[A]) {
+    v = sum[D](x)
+    o = sum[B](x * w)
+    p = min[B, D](x)
+    q = v
+    r = mean[B, C](v)
+}
+EOF
+"$fusec" both.fuse --arch h100 | sed 1,3d >declared.cu
+"$fusec" both.fuse B=1000 --arch h100 | sed 1,3d >other.cu
+tests=$((tests + 1))
+cmp -s declared.cu other.cu || fail 'sizes of rows change the kernel'
 
 finish
