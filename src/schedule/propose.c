@@ -189,6 +189,11 @@ static void propose_streams(Proposals *p)
     p->now.family = k->family;
     p->now.reads = 2;
     const bool group = p->now.cluster > p->s->target->max_cluster;
+    if (k->accumulator_count && !k->kept && !group) { /* its CTAs walk rows */
+        try_live(p, p->s->target->threads_per_sm, false);
+        p->now.reads = 1;
+        return;
+    }
     for (int live = group ? (k->rows ? 2 : 1) : 0; live >= group; live--) {
         p->now.live = live;
         p->now.per_sm = live ? live : p->told;
@@ -202,7 +207,8 @@ static void propose_streams(Proposals *p)
 static void propose_homes(Proposals *p)
 {
     const Kernel *k = p->cut;
-    bool resident = (int64_t)tiles_now(p) * p->vec <= MOST_ELEMENTS && !k->dynamic;
+    const bool summed = k->accumulator_count && !k->inner_count && p->now.threads > SUM_THREADS;
+    bool resident = (int64_t)tiles_now(p) * p->vec <= MOST_ELEMENTS && !k->dynamic && !summed;
     bool walks = gains_by_walking(k);
     bool group = p->now.cluster > p->s->target->max_cluster;
     if (resident && !group && admits(p, KEY_reads, 1) && !p->asked.bulk) propose_registers(p);
@@ -240,11 +246,14 @@ static void propose_short(Proposals *p)
     }
 }
 
-/* Rows of whole warps: with sums over rows several of them share a CTA. */
+/* Rows of whole warps: with sums over rows several of them share a CTA, which has up to SUM_THREADS;
+ * more only if so few cannot hold a row. */
 static void try_teams(Proposals *p)
 {
     const Kernel *k = p->cut;
+    const bool long_row = ceil_div(p->vectors, SUM_THREADS) * p->vec > MOST_ELEMENTS;
     int most = k->accumulator_count && p->now.cluster == 1 ? SUM_THREADS / p->now.threads : 1;
+    if (most < 1 && long_row) most = 1;
     if (p->asked.rows) {
         p->now.rows = p->asked.rows;
         propose_homes(p);
