@@ -201,9 +201,9 @@ static AxisSet find_wider(const Sizes *sizes, AxisSet axes)
     return best;
 }
 
-/* The axes that a reduction of the largest tensors removes, where they have a handful of elements, as
- * the experts of a token or the window of a pool, and do not include the first: that is most often
- * the batch, whose size is not to be compiled in. 0: no reduction does. */
+/* The axes that a reduction of the largest tensors removes, where they have a handful of elements,
+ * as the experts of a token or the window of a pool, and do not include the first: that is most
+ * often the batch, whose size is not to be compiled in. 0: no reduction does. */
 static AxisSet find_short(const Graph *g, const Sizes *sizes)
 {
     enum { MOST = 16 };

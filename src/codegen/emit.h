@@ -239,7 +239,7 @@ const char *load_address(Emitter *e, const Load *load);
 const char *slice_address(Emitter *e, const Load *load); /* of this CTA's part of a row */
 const char *row_part(Emitter *e, const Load *load);
 const char *tile_loader(const Emitter *e, const Load *load);
-/* The last argument of a loader's template, which says what L2 does with the lines; "": keep them. */
+/* The last argument of a loader's template: what L2 does with the lines; "": it keeps them. */
 const char *l2_argument(const Load *load);
 /* codegen/two_values.c */
 void emit_two_values(Emitter *e, const bool *needed); /* before a vector's elements */

@@ -17,9 +17,9 @@
 
 enum { LANES = 8 };
 
-/* What a term that rounds as the last one did, zeros aside, adds to a sum's error, in units of 2^-24
- * times the sum of magnitudes: such additions round the same way. Each is off by half a
- * unit of a sum that is half as large in the mean, and at least four threads share the terms. */
+/* What a term that rounds as the last one did, zeros aside, adds to a sum's error, in units of
+ * 2^-24 times the sum of magnitudes: such additions round the same way. Each is off by half a unit
+ * of a sum that is half as large in the mean, and at least four threads share the terms. */
 static const double ALIKE_ERROR = 1.0 / 16;
 
 /* The errors of means that are computed with squares about them, in units of 2^-24: relative to the

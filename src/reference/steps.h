@@ -62,8 +62,8 @@ void compute_int_bounds(const Operation *op, int n, const int64_t *v, double *e,
  * exact. For a mean that the kernels compute with squares about it, low and high are the ends of
  * its terms; else NULL. For a sum of floats with a bound, last is the last term that is not 0, and
  * alike the number of terms that round as it did; else NULL. For a maximum whose terms are compared
- * with it, second is how far any term may reach but the one that may reach furthest; for such a minimum
- * likewise; else NULL. */
+ * with it, second is how far any term may reach but the one that may reach furthest; for such a
+ * minimum likewise; else NULL. */
 typedef struct {
     void *v;
     double *m, *e, *low, *high, *last, *alike, *second;

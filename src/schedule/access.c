@@ -39,8 +39,8 @@ double wasted_sectors(const Scheduler *s, const Kernel *k)
     return 1 + PAIR / run;
 }
 
-/* Copies of less than 16 bytes pass through L1, and are more. Single elements of whole warps are what
- * `unaligned` is about. */
+/* Copies of less than 16 bytes pass through L1, and are more. Single elements of whole warps are
+ * what `unaligned` is about. */
 static bool copies_narrow_vectors(const Kernel *k)
 {
     enum { WIDE = 16 };

@@ -371,8 +371,8 @@ static void set_beside_grid(const Scheduler *s, const Kernel *k, LaunchGrid grid
     grid[1] = (LaunchGrid){0, 1, 1, 1};
 }
 
-/* Rows that a CTA has at least, if there are as many. What it leaves of its columns' sums is as much
- * as several rows are; and where others have the other columns, there are enough CTAs. */
+/* Rows that a CTA has at least, if there are as many. What it leaves of its columns' sums is as
+ * much as several rows are; and where others have the other columns, there are enough CTAs. */
 static int least_rows(const Kernel *k)
 {
     enum { SEVERAL = 4 };

@@ -77,7 +77,7 @@ static double scattered_bytes(const Kernel *k, Access access, AxisSet axes, DTyp
                                                           : 0;
 }
 
-/* Of what the rows of a group have in common, and each reads; or rows that are neighbours, at once. */
+/* Of what the rows of a group have in common, and each reads; or neighbouring rows, at once. */
 static bool is_of_group(const Kernel *k, const Load *load)
 {
     if (k->beside && !(load->axes & k->beside)) return true;
@@ -297,8 +297,8 @@ static double partial_rows(const Scheduler *s, const Kernel *k, int sms)
     return (double)resident(s, k) * sms / (k->cluster * (k->kept ? 1 : k->column_ctas));
 }
 
-/* How many times as long it takes because teams have nothing to do: a part, or a line of neighbours,
- * has fewer rows, or they are fewer than there are teams at its end. */
+/* How many times as long it takes because teams have nothing to do: a part, or a line of
+ * neighbours, has fewer rows, or they are fewer than there are teams at its end. */
 static double idle_teams(const Scheduler *s, const Kernel *k)
 {
     const double in_line = k->beside ? (double)declared_size(s, k->beside) : 0,
@@ -407,8 +407,8 @@ static double time_of_tensors(const Scheduler *s, const Kernel *k, double rows)
     return rows * short_runs(s, k) * (memory > l2 ? memory : l2) / t->sms;
 }
 
-/* What its CTAs do however short their rows are, where the program declares how many it has for each
- * row of the graph, and has more of them if the graph does: along the first axis. */
+/* What its CTAs do however short their rows are, where the program declares how many it has for
+ * each row of the graph, and has more of them if the graph does: along the first axis. */
 static double time_of_ctas(const Scheduler *s, const Kernel *k, double rows)
 {
     static const double LEAST = 60; /* instructions of a thread */

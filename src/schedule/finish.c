@@ -42,8 +42,8 @@ static bool has_registers(const Scheduler *s, const Kernel *k)
     return OF_VALUE * values_to_add(k) + OTHERS <= register_cap(s, MOST_THREADS);
 }
 
-/* Threads of a CTA: as few as leave none many partials to add, and the fewest where many values meet,
- * of which a thread has those of all warps at hand. */
+/* Threads of a CTA: as few as leave none many partials to add, and the fewest where many values
+ * meet, of which a thread has those of all warps at hand. */
 static int finish_threads(const Scheduler *s, const Kernel *k, int width, int64_t partials)
 {
     enum { LEAST = 256, FEW = 8 };

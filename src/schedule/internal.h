@@ -220,8 +220,8 @@ double doublings(double count); /* log2; 0: there is none */
  * row. */
 double thread_instructions(const Scheduler *s, const Kernel *k);
 double row_instructions(const Scheduler *s, const Kernel *k);
-/* Elements of axes as the program declares them, which says what launches are likely to have, though
- * they may have any; 0: it does not say. Of a group's rows, those of one part. */
+/* Elements of axes as the program declares them, which says what launches are likely to have,
+ * though they may have any; 0: it does not say. Of a group's rows, those of one part. */
 int64_t declared_size(const Scheduler *s, AxisSet axes);
 double likely_part_rows(const Scheduler *s, const Kernel *k);
 double share_of_places(const Scheduler *s, const Kernel *k); /* of them, to find its vectors */
@@ -346,7 +346,10 @@ const char *impossible_cluster(const Scheduler *s);
 /* ---- backwards.c ---- */
 
 void find_backwards(Plan *plan); /* of a plan's kernels, which are in order */
-void find_dropped(const Scheduler *s, Plan *plan);
+
+/* ---- l2.c ---- */
+
+void find_dropped(const Scheduler *s, Plan *plan); /* sets Load.dropped; kernels are in order */
 
 /* ---- join_parts.c, build_launch.c ---- */
 

@@ -1,7 +1,8 @@
 /* schedule/l2.c: which rows L2 drops as soon as it has delivered them: those that no kernel of the
  * plan reads again, of kernels that write little. Lines that earlier kernels have written then stay
  * for whoever reads them, and need not go to memory while this one runs. A kernel that writes much
- * has L2 keep what it reads, so that what it writes leaves early (docs/explanation). */
+ * has L2 keep what it reads, so that what it writes leaves early
+ * (docs/explanation/what-made-kernels-fast.md, "Read rows with evict_last"). */
 #include "schedule/internal.h"
 
 static AxisSet row_axes(const Kernel *k)

@@ -246,8 +246,8 @@ static void propose_short(Proposals *p)
     }
 }
 
-/* Rows of whole warps: with sums over rows several of them share a CTA, which has up to SUM_THREADS;
- * more only if so few cannot hold a row. */
+/* Rows of whole warps: with sums over rows several of them share a CTA, which has up to
+ * SUM_THREADS; more only if so few cannot hold a row. */
 static void try_teams(Proposals *p)
 {
     const Kernel *k = p->cut;
